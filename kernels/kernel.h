@@ -1,0 +1,79 @@
+/*
+ * The kernel registry: for each operator the functions that can run it.
+ *
+ * A kernel is a constant entry. Selection (src/compile/select.h) asks
+ * supports() of every entry for the operator, drops those whose ISA this CPU
+ * (or --isa) does not allow, and takes the highest rank; the scalar reference
+ * ("ref", rank 0) is always there and is the oracle for the others.
+ *
+ * Rules for a kernel function: no allocation, no system call, no static state;
+ * scratch comes from the plan; every byte of every output is written; inputs
+ * and outputs do not overlap unless the operator is RG_OP_VIEW and they are the
+ * same pointer. Reference kernels run on the caller alone and are deterministic.
+ */
+#ifndef RG_KERNELS_KERNEL_H
+#define RG_KERNELS_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "kernels/par.h"
+
+/*
+ * One call. in and out have node->n_in and node->n_out entries; absent ones
+ * are RG_UNDEFINED with NULL data. While planning (supports, scratch_bytes,
+ * prepared_bytes, prepare, traffic) only constants have data.
+ */
+struct rg_call {
+	const struct rg_node *node;
+	const struct rg_tensor *in;
+	const struct rg_tensor *out;
+	const void *prepared;   /* what prepare() wrote, 64-aligned; NULL when nothing */
+	void *scratch;          /* scratch_bytes(), 64-aligned; NULL when 0 */
+};
+
+struct rg_traffic {
+	int64_t executed_flops;  /* -1 unknown; includes padding and transforms */
+	int64_t read_bytes, write_bytes; /* moved between registers and L1; -1 unknown */
+};
+
+struct rg_kernel {
+	const char *op_type;
+	const char *domain;      /* "" */
+	const char *name;        /* "ref", "openblas", "depthwise", ... stored with every span */
+	uint32_t isa;            /* bits of enum rg_isa that it needs; 0: any CPU */
+	int rank;                /* ref is 0; among those that support a call the highest wins */
+	/* Can it run this call? NULL: any types and shapes that inference accepts. */
+	bool (*supports)(const struct rg_call *c);
+	/* Scratch for `lanes` lanes. NULL: none. */
+	size_t (*scratch_bytes)(const struct rg_call *c, int lanes);
+	/* Packed weights and the like, made once at plan time. NULL: none. */
+	size_t (*prepared_bytes)(const struct rg_call *c);
+	int (*prepare)(const struct rg_call *c, void *prepared, struct rg_error *err);
+	/* Declared traffic. NULL: unknown. */
+	void (*traffic)(const struct rg_call *c, struct rg_traffic *out);
+	/* Runs it. 0 or an error: only for what data can cause (an index out of
+	 * range); the message names no node, the executor adds it. */
+	int (*run)(const struct rg_call *c, const struct rg_par *par, struct rg_error *err);
+};
+
+/* All kernels compiled in, grouped by file. */
+int rg_kernel_count(void);
+const struct rg_kernel *rg_kernel_at(int i);
+/* The kernel of that name for an operator, or NULL. */
+const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, const char *name);
+/* The best one for a call within `isa`, or NULL when there is none. */
+const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa);
+
+/* A family of kernels in one file: its table, listed in registry.c. */
+struct rg_kernel_table {
+	const struct rg_kernel *kernels;
+	int count;
+};
+#define RG_KERNEL_TABLE(name, array) \
+	const struct rg_kernel_table name = { array, (int)(sizeof(array) / sizeof((array)[0])) }
+
+#endif

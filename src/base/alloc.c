@@ -1,0 +1,131 @@
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_uint_fast64_t n_allocations;
+static atomic_uint_fast64_t fail_at; /* absolute number of the allocation that fails; 0: none */
+static atomic_uint_fast64_t window_start;
+static atomic_bool did_fail;
+
+/* Counts one allocation; false when it is the one that a test wants to fail. */
+static bool admit(void)
+{
+	uint64_t n = atomic_fetch_add_explicit(&n_allocations, 1, memory_order_relaxed) + 1;
+	uint64_t at = atomic_load_explicit(&fail_at, memory_order_relaxed);
+
+	if (at != 0 && n == at) {
+		atomic_store(&did_fail, true);
+		return false;
+	}
+	return true;
+}
+
+uint64_t rg_alloc_count(void)
+{
+	return atomic_load(&n_allocations);
+}
+
+uint64_t rg_alloc_fail_at(uint64_t n)
+{
+	uint64_t now = atomic_load(&n_allocations);
+	uint64_t seen = now - atomic_exchange(&window_start, now);
+
+	atomic_store(&did_fail, false);
+	atomic_store(&fail_at, n ? now + n : 0);
+	return seen;
+}
+
+bool rg_alloc_did_fail(void)
+{
+	return atomic_load(&did_fail);
+}
+
+void *rg_alloc(size_t size_bytes)
+{
+	return admit() ? malloc(size_bytes ? size_bytes : 1) : NULL;
+}
+
+void *rg_calloc(size_t count, size_t size_bytes)
+{
+	return admit() ? calloc(count ? count : 1, size_bytes ? size_bytes : 1) : NULL;
+}
+
+void *rg_realloc_array(void *old, size_t count, size_t size_bytes)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size_bytes, &total) || !admit())
+		return NULL;
+	return realloc(old, total ? total : 1);
+}
+
+char *rg_strndup(const char *s, size_t n)
+{
+	size_t len = strnlen(s, n);
+	char *p = rg_alloc(len + 1);
+
+	if (p) {
+		memcpy(p, s, len);
+		p[len] = '\0';
+	}
+	return p;
+}
+
+char *rg_strdup(const char *s)
+{
+	return rg_strndup(s, strlen(s));
+}
+
+char *rg_asprintf(const char *fmt, ...)
+{
+	va_list ap, again;
+	char *p = NULL;
+	int len;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (len >= 0)
+		p = rg_alloc((size_t)len + 1);
+	if (p)
+		vsnprintf(p, (size_t)len + 1, fmt, again);
+	va_end(again);
+	return p;
+}
+
+void *rg_alloc_aligned(size_t align_bytes, size_t size_bytes)
+{
+	void *p = NULL;
+
+	if (align_bytes < sizeof(void *))
+		align_bytes = sizeof(void *);
+	if (!admit() || posix_memalign(&p, align_bytes, size_bytes ? size_bytes : 1) != 0)
+		return NULL;
+	return p;
+}
+
+void rg_free(void *p)
+{
+	free(p);
+}
+
+void *rg_grow(void *old, size_t *capacity, size_t need, size_t size_bytes)
+{
+	size_t cap = *capacity;
+	void *p;
+
+	if (need <= cap && old)
+		return old;
+	cap = cap < 8 ? 8 : cap + cap / 2;
+	if (cap < need)
+		cap = need;
+	p = rg_realloc_array(old, cap, size_bytes);
+	if (p)
+		*capacity = cap;
+	return p;
+}

@@ -1,0 +1,84 @@
+/*
+ * The command table: one entry a verb, from which usage, --help, shell
+ * completion and the man page come. Options are described once and shared.
+ */
+#ifndef RG_CMD_CMD_H
+#define RG_CMD_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "session/session.h"
+#include "reports/report.h"
+
+enum rg_opt_id {
+	RG_OPT_DB, RG_OPT_THREADS, RG_OPT_ITERATIONS, RG_OPT_DURATION, RG_OPT_WARMUP, RG_OPT_SEED,
+	RG_OPT_TAG, RG_OPT_FORMAT, RG_OPT_QUIET, RG_OPT_INPUT, RG_OPT_INPUT_RANGE, RG_OPT_SHAPE,
+	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL,
+	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_HELP,
+	RG_OPT_COUNT
+};
+
+struct rg_opt {
+	enum rg_opt_id id;
+	const char *name;     /* "threads": --threads */
+	char letter;          /* 'o' for -o; 0 none */
+	const char *value;    /* "N", "NAME=FILE.npy"; NULL: a flag */
+	bool repeatable;
+	const char *help;     /* one line */
+};
+
+/* Parsed command line of one verb. */
+struct rg_args {
+	const struct rg_cmd *cmd;
+	const char *db;               /* resolved: --db, RIDGE_DB, ridge.db */
+	enum rg_format format;
+	bool format_given;
+	bool quiet;
+	struct rg_session_options session;
+	const char *output, *output_dir;
+	const char *op;
+	double speedup;
+	int top;
+	int width, height;            /* --size 800x600; 0 not given */
+	bool quick;
+	int n_positional;
+	const char *positional[4];
+	bool stdout_tty, stderr_tty, colour;
+	int columns;                  /* of the terminal; 0: not one */
+	struct rg_arena *arena;       /* owns lists of the above */
+};
+
+struct rg_cmd {
+	const char *name;             /* "record" */
+	const char *positional;       /* "MODEL", "[RUN]", "roofline|tail [RUN]" */
+	int min_positional, max_positional;
+	const char *summary;          /* one line, lower case */
+	const char *details;          /* paragraphs for --help and the man page */
+	const char *examples;         /* lines of commands */
+	uint64_t options;             /* bits 1 << enum rg_opt_id */
+	const char *formats;          /* "table json csv md"; NULL: --format not taken */
+	/* Returns the exit code; err filled when not 0 (main prints it). */
+	int (*run)(struct rg_args *a, struct rg_error *err);
+};
+
+extern const struct rg_cmd rg_cmds[];
+extern const int rg_n_cmds;
+extern const struct rg_opt rg_opts[RG_OPT_COUNT];
+
+/* Prints `text` to standard output, wholly or with an error (EPIPE, full disk). */
+int rg_cmd_print(const char *text, struct rg_error *err);
+/* Opens a.db for reading / writing with good errors. */
+int rg_cmd_open_read(const struct rg_args *a, struct rg_store **s, struct rg_error *err);
+int rg_cmd_open_write(const struct rg_args *a, struct rg_store **s, struct rg_error *err);
+/* Loads and analyses the run that `ref` names ("last" when NULL). Both are the
+ * caller's to free (analysis first). */
+int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec,
+		struct rg_analysis **a, struct rg_error *err);
+/* Exit code for an error: 1, 2, 3, 130 (docs/commands.md). */
+int rg_cmd_exit_code(const struct rg_error *err);
+/* A progress callback that draws one line on a terminal's stderr. */
+void rg_cmd_progress(void *args, const char *what, double fraction);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * From a bound graph to a plan: which kernel runs each step, and where every
+ * byte lives. Nothing is allocated after this.
+ *
+ *   rg_plan_make: fold constants and infer shapes, drop dead nodes, turn
+ *   view operators into aliases, select kernels, compute lifetimes, place
+ *   activations and scratch in one arena, prepare (pack) weights.
+ *
+ * The plan borrows the graph, which must outlive it. It is read-only once made
+ * and may be shared; what changes during a run lives in the executor.
+ */
+#ifndef RG_COMPILE_PLAN_H
+#define RG_COMPILE_PLAN_H
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "kernels/kernel.h"
+
+struct rg_plan_options {
+	int lanes;              /* threads that will run it; >= 1 */
+	uint32_t isa;           /* bits that may be used */
+	int n_overrides;        /* --kernel OP=NAME */
+	struct { const char *op; const char *kernel; } *overrides; /* op: type or node name */
+	/* Values of graph inputs, for shapes that depend on them: may be NULL.
+	 * Asked only when inference needs the value; the input then becomes a
+	 * constant of the plan (RG_CONST_BOUND), and is listed in `bound_inputs`. */
+	const struct rg_tensor *(*input_value)(void *ctx, const char *name);
+	void *input_ctx;
+};
+
+enum rg_place {
+	RG_PLACE_ARENA,   /* offset_bytes into the arena */
+	RG_PLACE_CONST,   /* a constant of the graph: data */
+	RG_PLACE_INPUT,   /* the caller's input buffer */
+	RG_PLACE_UNUSED,  /* nothing reads it */
+};
+
+struct rg_plan_tensor { /* one for each value of the graph */
+	enum rg_place place;
+	enum rg_dtype dtype;
+	struct rg_shape shape;
+	int64_t size_bytes;
+	int64_t offset_bytes;   /* ARENA */
+	const void *data;       /* CONST */
+	int alias_of;           /* value whose memory this is, or -1 */
+	int first_step, last_step; /* live range over steps, inclusive; outputs live to the end */
+};
+
+struct rg_step {
+	int node;                       /* index in the graph */
+	const struct rg_kernel *kernel; /* NULL for a view: nothing runs */
+	const char *reason;             /* why this kernel: "rank 20 of 2 that support it" */
+	int n_in, n_out;
+	int *in, *out;                  /* value indices, -1 absent */
+	void *prepared;                 /* packed weights, NULL none */
+	int64_t prepared_bytes;
+	int64_t scratch_offset_bytes;   /* into the arena */
+	int64_t scratch_bytes;
+	struct rg_cost cost;            /* useful, from shapes */
+	struct rg_traffic traffic;      /* declared by the kernel */
+};
+
+struct rg_edge { int from_step, to_step, value; }; /* true data dependency */
+
+struct rg_plan {
+	const struct rg_graph *graph;
+	int lanes;
+	int n_tensors;
+	struct rg_plan_tensor *tensors; /* by value index */
+	int n_steps;                    /* views are not steps */
+	struct rg_step *steps;
+	int n_views;                    /* nodes that became aliases */
+	int *views;                     /* their node indices */
+	int n_folded;                   /* nodes computed at plan time */
+	int n_dead;                     /* nodes that no output needs */
+	int n_edges;
+	struct rg_edge *edges;
+	int64_t arena_bytes;            /* activations and scratch, as placed */
+	int64_t arena_lower_bound_bytes;/* largest sum of live bytes at any step */
+	int peak_step;                  /* where that is */
+	int64_t prepared_bytes;         /* all packed weights */
+	int n_bound_inputs;             /* inputs that the plan was specialised on */
+	const char **bound_inputs;
+	uint64_t optimise_ns, plan_ns, pack_ns; /* phases as measured here */
+};
+
+/* g is changed: constants are folded into it. */
+int rg_plan_make(struct rg_graph *g, const struct rg_plan_options *opt, struct rg_plan **out,
+		 struct rg_error *err);
+void rg_plan_free(struct rg_plan *p);
+
+/* The memory planner alone: greedy by size, first fit, into one arena.
+ * Intervals are inclusive steps. Exposed for tests. */
+struct rg_arena_item {
+	int64_t size_bytes;
+	int first, last;
+	int64_t offset_bytes; /* result, a multiple of 64 */
+};
+int rg_arena_place(struct rg_arena_item *items, int n, int64_t *arena_bytes, int64_t *lower_bound_bytes,
+		   struct rg_error *err);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Runs a plan. The executor owns the arena, the thread pool and the input and
+ * output buffers; it knows no probe and no database. Whoever wants to watch
+ * sets a hook.
+ *
+ * Steady state (rg_exec_run): no allocation, no lock, and no system call but
+ * waking and sleeping lanes.
+ */
+#ifndef RG_EXEC_EXEC_H
+#define RG_EXEC_EXEC_H
+
+#include "compile/plan.h"
+
+struct rg_exec;
+
+/*
+ * Called on the lane that did the work, after it is done. A step that runs on
+ * several lanes gives one span a lane (step, lane) plus its own with lane 0
+ * covering the whole. Must not block or allocate.
+ */
+struct rg_exec_hook {
+	void (*span)(void *ctx, int lane, int step, uint64_t start_ns, uint64_t end_ns);
+	void *ctx;
+};
+
+struct rg_exec_options {
+	bool pin;              /* pin lane i to cpus[i] */
+	int n_cpus;
+	const int *cpus;
+};
+
+/* Starts plan->lanes - 1 threads and touches the arena. */
+int rg_exec_new(const struct rg_plan *plan, const struct rg_exec_options *opt, struct rg_exec **out,
+		struct rg_error *err);
+void rg_exec_free(struct rg_exec *e);
+
+/* The buffer of graph input i (0..n_inputs): write the data there before a run.
+ * Type and shape as planned. For inputs that the plan was specialised on,
+ * data is NULL. */
+struct rg_tensor rg_exec_input(struct rg_exec *e, int i);
+/* Output i of the graph, valid after a run until the next one. */
+struct rg_tensor rg_exec_output(struct rg_exec *e, int i);
+/* NULL takes the hook away: then no clock is read. */
+void rg_exec_set_hook(struct rg_exec *e, const struct rg_exec_hook *hook);
+/* One inference. On failure the error names the node. */
+int rg_exec_run(struct rg_exec *e, struct rg_error *err);
+/* Any value's current memory, for debugging and tests; data NULL when it has none. */
+struct rg_tensor rg_exec_value(struct rg_exec *e, int value);
+
+#endif

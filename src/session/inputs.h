@@ -1,0 +1,20 @@
+/*
+ * Input values: from .npy files, or seeded ones that are valid for their use:
+ * token ids inside the vocabulary (found from the Gather that reads the input),
+ * masks of ones, position ids ascending, images uniform in [0, 1), other floats
+ * uniform in [-1, 1); --input-range wins over all of them. The generator is
+ * base/rng.h with stream (seed, input name), element order row-major.
+ */
+#ifndef RG_SESSION_INPUTS_H
+#define RG_SESSION_INPUTS_H
+
+#include "session/session.h"
+
+/* One tensor a graph input, in graph order; data from rg_alloc_aligned. The
+ * graph must be bound. `uses[i]`, when not NULL, says how each was made
+ * (static storage). */
+int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o,
+		   struct rg_tensor **out, const char ***uses, struct rg_error *err);
+void rg_inputs_free(struct rg_tensor *t, int n, const char **uses);
+
+#endif
