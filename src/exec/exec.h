@@ -14,9 +14,10 @@
 struct rg_exec;
 
 /*
- * Called on the lane that did the work, after it is done. A step that runs on
- * several lanes gives one span a lane (step, lane) plus its own with lane 0
- * covering the whole. Must not block or allocate.
+ * Called on the lane that did the work, after it is done. Each step gives one
+ * span with lane -1 that covers the whole of it; a step that ran on more than
+ * one lane gives in addition one span for each lane's share (lane 0 and up; a
+ * step with several parallel-fors gives several). Must not block or allocate.
  */
 struct rg_exec_hook {
 	void (*span)(void *ctx, int lane, int step, uint64_t start_ns, uint64_t end_ns);

@@ -41,6 +41,8 @@ struct rg_session_options {
 	const char *command;       /* the command line, for the record */
 	rg_progress_fn *progress;  /* may be NULL */
 	void *progress_ctx;
+	void (*warn)(void *ctx, const char *text); /* one line for a person; may be NULL */
+	void *warn_ctx;
 };
 void rg_session_defaults(struct rg_session_options *o);
 
