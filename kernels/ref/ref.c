@@ -1,0 +1,141 @@
+/*
+ * Shared parts of the reference kernels: elements through double, and the walk
+ * over broadcast operands.
+ */
+#include "kernels/ref/ref.h"
+
+#include <string.h>
+
+double rg_ref_get(const struct rg_tensor *t, int64_t i)
+{
+	double v;
+
+	rg_ref_load(t, i, 1, 1, &v);
+	return v;
+}
+
+void rg_ref_set(const struct rg_tensor *t, int64_t i, double v)
+{
+	rg_ref_store(t, i, 1, 1, &v);
+}
+
+#define LOAD(TYPE, CTYPE, EXPR) \
+	case TYPE: { \
+		const CTYPE *p = (const CTYPE *)t->data + first; \
+		if (stride == 1) { \
+			for (int64_t i = 0; i < n; i++) { \
+				CTYPE v = p[i]; \
+				buf[i] = (double)(EXPR); \
+			} \
+		} else { \
+			for (int64_t i = 0; i < n; i++) { \
+				CTYPE v = p[i * stride]; \
+				buf[i] = (double)(EXPR); \
+			} \
+		} \
+		break; \
+	}
+#define LOAD_INT(TYPE, CTYPE) LOAD(TYPE, CTYPE, v)
+
+void rg_ref_load(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, double *buf)
+{
+	switch (t->dtype) {
+	LOAD(RG_F32, float, v)
+	LOAD(RG_F64, double, v)
+	LOAD(RG_F16, uint16_t, rg_f16_to_f32(v))
+	LOAD(RG_BF16, uint16_t, rg_bf16_to_f32(v))
+	RG_FOR_INTS(LOAD_INT)
+	LOAD(RG_BOOL, uint8_t, v)
+	default:
+		memset(buf, 0xff, (size_t)n * sizeof(*buf)); /* NaN: shows at once */
+		break;
+	}
+}
+
+#define STORE(TYPE, CTYPE, EXPR) \
+	case TYPE: { \
+		CTYPE *p = (CTYPE *)t->data + first; \
+		for (int64_t i = 0; i < n; i++) { \
+			double v = buf[i]; \
+			p[i * stride] = (CTYPE)(EXPR); \
+		} \
+		break; \
+	}
+#define STORE_INT(TYPE, CTYPE) STORE(TYPE, CTYPE, v)
+
+void rg_ref_store(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, const double *buf)
+{
+	switch (t->dtype) {
+	STORE(RG_F32, float, v)
+	STORE(RG_F64, double, v)
+	STORE(RG_F16, uint16_t, rg_f32_to_f16((float)v))
+	STORE(RG_BF16, uint16_t, rg_f32_to_bf16((float)v))
+	RG_FOR_INTS(STORE_INT)
+	STORE(RG_BOOL, uint8_t, v != 0)
+	default:
+		break;
+	}
+}
+
+/* Whether dimension d of the walk can be merged into the one outside it. */
+static bool can_merge(const struct rg_walk *w, int outer, int64_t dim, const int64_t *stride)
+{
+	for (int k = 0; k < w->n; k++)
+		if (w->stride[k][outer] != stride[k] * dim)
+			return false;
+	return true;
+}
+
+void rg_walk_start(struct rg_walk *w, const struct rg_shape *out, int n,
+		   const struct rg_shape *const *shapes)
+{
+	int64_t strides[3][RG_MAX_RANK], stride[3];
+
+	memset(w, 0, sizeof(*w));
+	w->n = n;
+	for (int k = 0; k < n; k++)
+		rg_shape_broadcast_strides(shapes[k], out, strides[k]);
+	for (int d = 0; d < out->rank; d++) {
+		if (out->dim[d] == 0)
+			w->empty = true;
+		if (out->dim[d] == 1)
+			continue;
+		for (int k = 0; k < n; k++)
+			stride[k] = strides[k][d];
+		if (w->rank && can_merge(w, w->rank - 1, out->dim[d], stride)) {
+			w->dim[w->rank - 1] *= out->dim[d];
+		} else {
+			w->dim[w->rank++] = out->dim[d];
+		}
+		for (int k = 0; k < n; k++)
+			w->stride[k][w->rank - 1] = stride[k];
+	}
+	w->inner = 1;
+	if (w->rank) {
+		w->rank--;
+		w->inner = w->dim[w->rank];
+		for (int k = 0; k < n; k++)
+			w->step[k] = w->stride[k][w->rank];
+	}
+}
+
+bool rg_walk_next(struct rg_walk *w)
+{
+	if (w->empty)
+		return false;
+	if (!w->started) {
+		w->started = true;
+		return true;
+	}
+	w->out += w->inner;
+	for (int d = w->rank - 1; d >= 0; d--) {
+		for (int k = 0; k < w->n; k++)
+			w->at[k] += w->stride[k][d];
+		if (++w->index[d] < w->dim[d])
+			return true;
+		for (int k = 0; k < w->n; k++)
+			w->at[k] -= w->stride[k][d] * w->dim[d];
+		w->index[d] = 0;
+	}
+	return false;
+}

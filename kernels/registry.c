@@ -1,0 +1,79 @@
+/*
+ * The registry: one list of the tables, and look-ups over it. A look-up walks
+ * the few hundred entries; it happens once a step while planning, never during
+ * a run.
+ */
+#include "kernels/kernel.h"
+
+#include <string.h>
+
+#include "kernels/tables.h"
+
+static const struct rg_kernel_table *const tables[] = {
+	&rg_kernels_ref_unary,
+};
+#define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
+
+int rg_kernel_count(void)
+{
+	int n = 0;
+
+	for (int t = 0; t < N_TABLES; t++)
+		n += tables[t]->count;
+	return n;
+}
+
+const struct rg_kernel *rg_kernel_at(int i)
+{
+	if (i < 0)
+		return NULL;
+	for (int t = 0; t < N_TABLES; t++) {
+		if (i < tables[t]->count)
+			return &tables[t]->kernels[i];
+		i -= tables[t]->count;
+	}
+	return NULL;
+}
+
+/* "ai.onnx" and no domain at all are the standard one. */
+static const char *plain_domain(const char *domain)
+{
+	return !domain || !strcmp(domain, "ai.onnx") ? "" : domain;
+}
+
+static bool is_for(const struct rg_kernel *k, const char *domain, const char *op_type)
+{
+	return !strcmp(k->op_type, op_type) && !strcmp(plain_domain(k->domain), plain_domain(domain));
+}
+
+const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, const char *name)
+{
+	for (int t = 0; t < N_TABLES; t++) {
+		for (int i = 0; i < tables[t]->count; i++) {
+			const struct rg_kernel *k = &tables[t]->kernels[i];
+
+			if (is_for(k, domain, op_type) && !strcmp(k->name, name))
+				return k;
+		}
+	}
+	return NULL;
+}
+
+const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa)
+{
+	const struct rg_kernel *best = NULL;
+
+	for (int t = 0; t < N_TABLES; t++) {
+		for (int i = 0; i < tables[t]->count; i++) {
+			const struct rg_kernel *k = &tables[t]->kernels[i];
+
+			if (!is_for(k, c->node->domain, c->node->op_type) || (k->isa & ~isa))
+				continue;
+			if (best && k->rank <= best->rank)
+				continue;
+			if (!k->supports || k->supports(c))
+				best = k;
+		}
+	}
+	return best;
+}

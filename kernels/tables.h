@@ -1,0 +1,12 @@
+/*
+ * Every table of kernels that is compiled in. A new file of kernels adds a
+ * line here and one in registry.c, both in alphabetical order.
+ */
+#ifndef RG_KERNELS_TABLES_H
+#define RG_KERNELS_TABLES_H
+
+#include "kernels/kernel.h"
+
+extern const struct rg_kernel_table rg_kernels_ref_unary;
+
+#endif
