@@ -48,7 +48,7 @@ static bool set_parse_list(struct cpu_set *s, const char *text)
 			if (end == text)
 				return false;
 		}
-		if (to < from || from > 1000000)
+		if (to < from || to > 1000000)
 			return false;
 		if (to >= RG_MAX_CPUS)
 			to = RG_MAX_CPUS - 1;
