@@ -38,15 +38,20 @@ enum rg_op_kind { /* for "which kind of operator holds the FLOPs" */
 const char *rg_op_kind_name(enum rg_op_kind k); /* "gemm", "conv", ... */
 
 enum rg_op_flags {
-	/* output 0 is input 0 with another shape: the planner may alias them */
+	/* output 0 is input 0 with another shape: the planner may alias them, when
+	 * output 0 is the only one that is wanted (Dropout has a mask beside it) */
 	RG_OP_VIEW = 1u << 0,
 	/* output depends on more than its inputs (RandomNormal): never folded */
 	RG_OP_IMPURE = 1u << 1,
+	/* outputs depend on the shapes of the inputs alone (Shape, Size): folded
+	 * although the inputs are not known; kernels do not touch in[].data */
+	RG_OP_SHAPE_ONLY = 1u << 2,
 };
 
 /*
  * What shape inference of one node sees. Inputs that are absent are NULL.
- * Every present input is shaped. in[i]->data is set when its value is known.
+ * Every present input is shaped. in[i]->data is set when its value is known
+ * (rg_infer_known).
  */
 struct rg_infer {
 	const struct rg_graph *graph;
@@ -93,6 +98,13 @@ struct rg_op {
 	void (*cost)(const struct rg_cost_in *c, struct rg_cost *out);
 };
 
+/* Whether inference may read the value of an input. A known one with no
+ * elements has NULL data. */
+static inline bool rg_infer_known(const struct rg_infer *c, int input)
+{
+	return input < c->node->n_in && c->in[input] && c->in[input]->origin != RG_CONST_NONE;
+}
+
 /* The entry, or NULL. "ai.onnx" and "" are the same domain. */
 const struct rg_op *rg_op_find(const char *domain, const char *name);
 /* The since_version that a model of this opset uses; 0: the operator is newer. */
@@ -111,7 +123,8 @@ void rg_infer_out(struct rg_infer *c, int i, enum rg_dtype t, const struct rg_sh
 /* Reads a constant int32 or int64 input of at most `cap` elements into vals.
  * Returns the count, or RG_ENEED_VALUE (with need_value set), or an error. */
 int rg_infer_ints(struct rg_infer *c, int input, int64_t *vals, int cap, struct rg_error *err);
-/* Normalises an axis in [-rank, rank) (rank+1 with `inclusive`); error otherwise. */
+/* Normalises an axis in [-rank, rank); error otherwise. Where the axis one past the
+ * end is allowed, pass rank + 1. */
 int rg_infer_axis(struct rg_infer *c, int64_t axis, int rank, struct rg_error *err);
 /* The two commonest: output 0 like input 0; numpy broadcast of all inputs. */
 int rg_infer_same(struct rg_infer *c, struct rg_error *err);

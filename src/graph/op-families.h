@@ -1,0 +1,32 @@
+/*
+ * The families of the operator table: one file each, joined in op.c.
+ *
+ * A family file exports a constant array and its length; a family that does not
+ * exist yet is only declared here, op.c lists those that do.
+ */
+#ifndef RG_GRAPH_OP_FAMILIES_H
+#define RG_GRAPH_OP_FAMILIES_H
+
+#include "graph/op.h"
+
+#define RG_OP_FAMILY(name) \
+	extern const struct rg_op rg_ops_##name[]; \
+	extern const int rg_n_ops_##name
+
+RG_OP_FAMILY(move);   /* data movement */
+RG_OP_FAMILY(index);  /* data movement by index: Gather, Scatter, TopK, ... */
+RG_OP_FAMILY(math);   /* elementwise arithmetic and functions */
+RG_OP_FAMILY(logic);  /* comparison, boolean, Where */
+RG_OP_FAMILY(reduce); /* Reduce*, ArgMax, ... */
+RG_OP_FAMILY(norm);   /* normalisation, softmax */
+RG_OP_FAMILY(gemm);   /* MatMul, Gemm, Einsum */
+RG_OP_FAMILY(nn);     /* convolution and its like */
+RG_OP_FAMILY(pool);
+RG_OP_FAMILY(rnn);
+RG_OP_FAMILY(quant);
+
+/* The usual last line of a family file. */
+#define RG_OP_FAMILY_END(name) \
+	const int rg_n_ops_##name = (int)(sizeof(rg_ops_##name) / sizeof(rg_ops_##name[0]))
+
+#endif

@@ -1,0 +1,19 @@
+/* What the files of this folder share about a graph, and nobody else sees. */
+#ifndef RG_GRAPH_PRIVATE_H
+#define RG_GRAPH_PRIVATE_H
+
+#include "graph/graph.h"
+#include "graph/names.h"
+
+struct rg_graph_private {
+	struct rg_names names;
+	size_t cap_values, cap_nodes, cap_inputs, cap_outputs, cap_opsets;
+	bool finished;
+};
+
+/* Frees what the attributes of a node own (tensor data, subgraphs). */
+void rg_graph_drop_attrs(struct rg_node *n);
+/* The version of a domain that applies in this graph, subgraphs inherit it; 0: not imported. */
+int64_t rg_graph_opset(const struct rg_graph *g, const char *domain);
+
+#endif
