@@ -1,0 +1,20 @@
+/* Layers that the convolutional built-in models share. Their names follow
+ * torchvision's. */
+#ifndef RG_MODELS_BUILTIN_CONV_H
+#define RG_MODELS_BUILTIN_CONV_H
+
+#include "models/builder.h"
+
+struct rg_b_conv {
+	int64_t in, out;   /* channels */
+	int64_t kernel, stride, pad, groups;
+};
+
+/* Convolution without bias. Weights "SCOPE.weight". */
+int rg_b_conv2d(struct rg_builder *b, int x, const char *scope, const struct rg_b_conv *c);
+/* BatchNormalization for inference, four tensors of `channels`. */
+int rg_b_batch_norm(struct rg_builder *b, int x, const char *scope, int64_t channels);
+/* Global average pool, flatten, fully connected: [n, in, h, w] to [n, out]. */
+int rg_b_classifier(struct rg_builder *b, int x, const char *scope, int64_t in, int64_t out);
+
+#endif
