@@ -185,14 +185,17 @@ struct rg_bindings {
  * Gives every graph input its type and shape. A dimension left open is an error
  * that names input and dimension and shows the option that would close it;
  * a binding that fits nothing, or contradicts the file, is an error too.
+ * A --shape wins over a --dim, and closes its symbols for the other inputs when
+ * no --dim does. `b` may be NULL.
  */
 int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_error *err);
 
 /* Parameters as published: elements of floating-point initialisers that the
  * live part of the graph uses, tied ones once, without running statistics of
- * BatchNormalization and without integer constants. */
+ * BatchNormalization and without integer constants. -1: out of memory. */
 int64_t rg_graph_count_params(const struct rg_graph *g);
-/* Bytes of all constants that the graph uses. */
+/* Bytes of all constants that the graph uses, bound inputs not counted. -1:
+ * unknown. After folding the folded ones count, and what only they used no more. */
 int64_t rg_graph_weight_bytes(const struct rg_graph *g);
 
 /* ---- attributes of a node; the default comes back where there is none ---- */
