@@ -26,7 +26,7 @@
 struct rg_store;
 
 enum rg_store_mode {
-	RG_STORE_READ,   /* must exist; nothing is changed, works in a read-only folder */
+	RG_STORE_READ,   /* must exist; no run is changed, works in a read-only folder */
 	RG_STORE_WRITE,  /* created and migrated as needed */
 };
 
@@ -66,7 +66,8 @@ struct rg_run {
 	const char *message;     /* of run_end; "" none */
 	int64_t ended_unix_ns;   /* -1 while there is none */
 	double p50_ns;           /* summary written when the run was ended; NAN none */
-	int64_t n_iterations;    /* timed iterations recorded */
+	int64_t n_iterations;    /* how many p50_ns is over: timed iterations without the
+	                            hook, or those with it when there are no others */
 };
 
 /* One figure about a run with its provenance. Keys are dotted and end in the
@@ -169,11 +170,19 @@ struct rg_note_row {
 	const char *text;
 };
 
-/* ---- writing ---- */
+/* ---- writing ----
+ * Rows are checked by the database: a row that breaks a rule of the schema gives
+ * -EINVAL, one that is there already -EEXIST, a full disk -ENOSPC, a database
+ * that another process holds for more than 10 s -EBUSY; nothing of the put is
+ * written then, and what was committed before is kept.
+ * A tag may not be "last" nor a number (-EINVAL). */
 int rg_store_begin_run(struct rg_store *s, const struct rg_run *run, int64_t *id, struct rg_error *err);
 /* Each put is one transaction. */
 int rg_store_put_facts(struct rg_store *s, int64_t run, const struct rg_fact *v, int n, struct rg_error *err);
 int rg_store_put_ceilings(struct rg_store *s, int64_t run, const struct rg_ceiling_row *v, int n, struct rg_error *err);
+/* Tensors, then steps, then iterations: each refers to the one before. Indices
+ * of all three are 0, 1, 2, ... in order; iterations go on over several puts,
+ * and are numbered over all passes. */
 int rg_store_put_tensors(struct rg_store *s, int64_t run, const struct rg_tensor_row *v, int n, struct rg_error *err);
 int rg_store_put_steps(struct rg_store *s, int64_t run, const struct rg_step_row *v, int n,
 		       const struct rg_io_row *io, int n_io,
@@ -183,7 +192,7 @@ int rg_store_put_notes(struct rg_store *s, int64_t run, const struct rg_note_row
 /* Iterations and their spans together, so that no iteration is half there. */
 int rg_store_put_iterations(struct rg_store *s, int64_t run, const struct rg_iteration_row *v, int n,
 			    const struct rg_span_row *spans, int64_t n_spans, struct rg_error *err);
-/* Ends the run and writes its summary. */
+/* Ends the run and writes its summary. Status: not RG_RUN_RECORDING. */
 int rg_store_end_run(struct rg_store *s, int64_t run, enum rg_run_status status, const char *message,
 		     struct rg_error *err);
 
@@ -191,10 +200,16 @@ int rg_store_end_run(struct rg_store *s, int64_t run, enum rg_run_status status,
 /* All runs, newest first. *out is an array of *n owned by the caller: rg_store_free_runs. */
 int rg_store_list_runs(struct rg_store *s, struct rg_run **out, int *n, struct rg_error *err);
 void rg_store_free_runs(struct rg_run *runs, int n);
-/* Resolves "last", a number or a tag. The error lists what there is. */
+/* Resolves "last" (also NULL and ""), a number or a tag. The error (-ENOENT)
+ * lists what there is. */
 int rg_store_find_run(struct rg_store *s, const char *ref, int64_t *id, struct rg_error *err);
 
-/* Everything about one run, in memory. Arrays are sorted by their index. */
+/*
+ * Everything about one run, in memory. Arrays are sorted by their index, and
+ * steps[i].index == i, tensors[i].id == i, iterations[i].index == i. Loading
+ * checks what a damaged or edited database may hold: every index is in range,
+ * edges lead forward, aliases end, times do not run backward. -EBADMSG else.
+ */
 struct rg_recording {
 	struct rg_run run;
 	int n_facts;      struct rg_fact *facts;
