@@ -10,7 +10,9 @@
 #include "kernels/tables.h"
 
 static const struct rg_kernel_table *const tables[] = {
+	&rg_kernels_ref_binary,
 	&rg_kernels_ref_unary,
+	&rg_kernels_ref_variadic,
 };
 #define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 

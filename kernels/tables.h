@@ -7,6 +7,8 @@
 
 #include "kernels/kernel.h"
 
+extern const struct rg_kernel_table rg_kernels_ref_binary;
 extern const struct rg_kernel_table rg_kernels_ref_unary;
+extern const struct rg_kernel_table rg_kernels_ref_variadic;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What the reference kernels share: sets of element types, moving elements of
- * any numeric type through double, and walking broadcast operands.
+ * What the reference kernels share: moving elements of any numeric type
+ * through double, and walking broadcast operands.
  *
  * The reference computes float16 and bfloat16 in float32 or wider and rounds
  * once at the end; integers never pass through here when they could lose bits.
@@ -8,20 +8,8 @@
 #ifndef RG_KERNELS_REF_REF_H
 #define RG_KERNELS_REF_REF_H
 
+#include "graph/op-types.h"
 #include "kernels/kernel.h"
-
-/* ---- sets of element types, as bits ---- */
-#define RG_BIT(t) (1u << (t))
-#define RG_SET_FLOAT (RG_BIT(RG_F32) | RG_BIT(RG_F64) | RG_BIT(RG_F16) | RG_BIT(RG_BF16))
-#define RG_SET_SINT (RG_BIT(RG_I8) | RG_BIT(RG_I16) | RG_BIT(RG_I32) | RG_BIT(RG_I64))
-#define RG_SET_UINT (RG_BIT(RG_U8) | RG_BIT(RG_U16) | RG_BIT(RG_U32) | RG_BIT(RG_U64))
-#define RG_SET_INT (RG_SET_SINT | RG_SET_UINT)
-#define RG_SET_NUM (RG_SET_FLOAT | RG_SET_INT)
-
-static inline bool rg_in_set(enum rg_dtype t, uint32_t set)
-{
-	return (unsigned)t < 32 && (set >> t & 1);
-}
 
 /* Expands X(enum value, C type) for each integer type. */
 #define RG_FOR_INTS(X) \

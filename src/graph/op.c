@@ -18,6 +18,8 @@ static const struct {
 	const struct rg_op *ops;
 	const int *n;
 } families[] = {
+	FAMILY(logic),
+	FAMILY(math),
 	FAMILY(move),
 };
 

@@ -1,0 +1,27 @@
+/*
+ * Broadcasting as it was before version 7: the attributes `broadcast` and
+ * `axis` of Add, Sub, Mul, Div, Pow, And, Or, Xor, Equal, Greater, Less.
+ * Shared by shape inference and the kernels, so that they cannot disagree.
+ */
+#ifndef RG_GRAPH_OP_LEGACY_H
+#define RG_GRAPH_OP_LEGACY_H
+
+#include "graph/graph.h"
+
+/*
+ * The shape that numpy's rules need in place of the second operand's: `b`
+ * itself from version 7 on and for broadcast = 0, else `b` with ones behind
+ * it, so that its first dimension meets dimension `axis` of `a`. False when
+ * the version does not allow that pair of shapes.
+ */
+bool rg_op_legacy_operand(const struct rg_node *n, const struct rg_shape *a, const struct rg_shape *b,
+			  struct rg_shape *out);
+
+/*
+ * The same for PRelu's slope before version 7: one value, or one for each
+ * channel (dimension 1).
+ */
+bool rg_op_legacy_slope(const struct rg_node *n, const struct rg_shape *x, const struct rg_shape *slope,
+			struct rg_shape *out);
+
+#endif
