@@ -21,6 +21,9 @@ static const struct {
 	FAMILY(logic),
 	FAMILY(math),
 	FAMILY(move),
+	FAMILY(nn),
+	FAMILY(pool),
+	FAMILY(rnn),
 };
 
 enum { N_FAMILIES = sizeof(families) / sizeof(families[0]), MAX_OPS = 512 };
