@@ -8,6 +8,12 @@
 #include "kernels/kernel.h"
 
 extern const struct rg_kernel_table rg_kernels_ref_binary;
+extern const struct rg_kernel_table rg_kernels_ref_conv;
+extern const struct rg_kernel_table rg_kernels_ref_conv_integer;
+extern const struct rg_kernel_table rg_kernels_ref_conv_transpose;
+extern const struct rg_kernel_table rg_kernels_ref_pool;
+extern const struct rg_kernel_table rg_kernels_ref_resize;
+extern const struct rg_kernel_table rg_kernels_ref_rnn;
 extern const struct rg_kernel_table rg_kernels_ref_unary;
 extern const struct rg_kernel_table rg_kernels_ref_variadic;
 
