@@ -8,6 +8,17 @@
  * the smallest cache that holds the bytes it touches (in this version; reuse
  * between steps is modelled later). headroom is time over roof. A step above
  * its roof is shown as it is, flagged, never clamped.
+ *
+ * bound is what the roof says, except:
+ *   "overhead"   time and roof are both below 2 us, or the step has no work: what
+ *                is paid is starting it;
+ *   "imbalance"  the longest lane takes more than 1.5 times the mean lane, and
+ *                evening that out would win back more than half of what separates
+ *                the step from its roof;
+ *   NULL         a cost or a ceiling that it needs is not known: flops or bytes
+ *                unknown, no ceiling for this thread count, float64 (the measured
+ *                peak is of float32), or more integer operations than bytes (no
+ *                integer peak is measured). Without flops the bytes alone decide.
  */
 #ifndef RG_ANALYZER_OPS_H
 #define RG_ANALYZER_OPS_H
@@ -29,7 +40,8 @@ struct rg_op_stat {
 	double roof_ns;           /* NAN unknown */
 	double headroom;          /* time over roof; NAN unknown */
 	bool above_roof;          /* faster than its roof beyond the uncertainty */
-	double imbalance;         /* longest lane over mean lane; NAN with one lane */
+	double imbalance;         /* longest lane over the mean of all lanes of the run, median
+	                             over iterations; NAN for a step that ran on one lane */
 };
 
 /* Roofs of a run, ready to use: from its ceilings, by the thread count used. */
@@ -37,18 +49,22 @@ struct rg_roof {
 	const char *level;        /* "peak", "L1", ... */
 	double value;             /* flop/s or byte/s; the better of before and after */
 	double low, high;
-	double capacity_bytes;    /* working sets up to this are served here; NAN for peak, INFINITY for DRAM */
+	double capacity_bytes;    /* working sets up to this are served here: of all lanes together for
+	                             L1 and L2 (one a core). NAN for peak and where the size is not
+	                             known (then it serves nothing), INFINITY for DRAM */
 	enum rg_provenance provenance;
 };
 
 struct rg_analysis {
 	const struct rg_recording *rec;
-	/* latency: iterations of the timing pass without the hook */
+	/* latency: iterations of the timing pass without the hook; with it when a
+	 * recording has no others. n_latency 0: every statistic is NAN */
 	int n_latency;
 	double *latency_sorted_ns;
 	struct rg_interval p50, p90, p95, p99, p999;
 	double min_ns, max_ns, mean_ns, stddev_ns;
-	/* own overhead: medians of hook-on over hook-off, interleaved pairs */
+	/* own overhead: medians of hook-on over hook-off, neighbouring iterations as
+	 * pairs (of more than 2000 every k-th) */
 	struct rg_interval overhead;
 	/* roofs */
 	struct rg_roof peak;              /* value NAN: not measured */
@@ -60,9 +76,10 @@ struct rg_analysis {
 	struct rg_op_stat *ops;
 	double ops_total_ns;              /* sum of medians */
 	/* totals */
-	double params, flops, sfu, weight_bytes, peak_bytes; /* NAN unknown */
+	double params, flops, sfu, weight_bytes; /* NAN unknown. flops: of the steps where it is known */
+	double peak_bytes;                /* planned: arena + weights + their packed copies */
 	int n_unknown_cost;               /* steps whose flops are unknown */
-	double throughput_per_s;          /* inferences of the median; NAN */
+	double throughput_per_s;          /* inferences, from the median latency; times batch for samples; NAN */
 	int64_t batch;                    /* of the first input; -1 unknown */
 };
 
