@@ -1,0 +1,213 @@
+/* Runs one case of ONNX's test data; see case.h. */
+#include "tests/conformance/case.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "compile/plan.h"
+#include "exec/exec.h"
+#include "models/onnx.h"
+#include "sys/cpu.h"
+#include "tests/conformance/compare.h"
+
+/* What ONNX's own runner uses. */
+#define RTOL 1e-3
+#define ATOL 1e-7
+#define MAX_TENSORS 64
+
+struct data_set {
+	int n_inputs, n_outputs;
+	struct rg_tensor inputs[MAX_TENSORS], outputs[MAX_TENSORS];
+};
+
+/* What one data set needs, so that one place frees it. */
+struct run {
+	struct rg_graph *graph;
+	struct rg_plan *plan;
+	struct rg_exec *exec;
+	struct data_set *set;
+};
+
+const char *case_outcome_name(enum case_outcome o)
+{
+	static const char *const names[CASE_OUTCOMES] = { "crashed", "passed", "unsupported", "wrong" };
+
+	return names[o];
+}
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0;
+}
+
+/* DIR/KIND_0.pb, DIR/KIND_1.pb, ... until one is not there. */
+static int load_tensors(const char *dir, const char *kind, struct rg_tensor *out, int *n,
+			struct rg_error *err)
+{
+	char path[4096];
+
+	for (*n = 0; *n < MAX_TENSORS; (*n)++) {
+		int code;
+
+		snprintf(path, sizeof(path), "%s/%s_%d.pb", dir, kind, *n);
+		if (!exists(path))
+			return 0;
+		code = rg_onnx_load_tensor(path, &out[*n], NULL, err);
+		if (code)
+			return code;
+	}
+	return rg_error_set(err, -E2BIG, "more than %d tensors of kind %s", MAX_TENSORS, kind);
+}
+
+static const struct rg_tensor *input_value(void *ctx, const char *name)
+{
+	const struct run *run = ctx;
+
+	for (int i = 0; i < run->graph->n_inputs && i < run->set->n_inputs; i++)
+		if (!strcmp(run->graph->values[run->graph->inputs[i]].name, name))
+			return &run->set->inputs[i];
+	return NULL;
+}
+
+/* Binds every input to the shape of the data that it will get. */
+static int bind_shapes(struct run *run, struct rg_error *err)
+{
+	struct rg_bindings b = { 0 };
+	int n = run->graph->n_inputs, code;
+
+	if (n > run->set->n_inputs)
+		return rg_error_set(err, -EINVAL, "the model takes %d inputs, the data has %d", n,
+				    run->set->n_inputs);
+	if (n) {
+		b.shapes = rg_calloc((size_t)n, sizeof(*b.shapes));
+		if (!b.shapes)
+			return rg_error_nomem(err, (unsigned long)n * sizeof(*b.shapes));
+	}
+	for (int i = 0; i < n; i++) {
+		b.shapes[i].input = run->graph->values[run->graph->inputs[i]].name;
+		b.shapes[i].shape = run->set->inputs[i].shape;
+	}
+	b.n_shapes = n;
+	code = rg_graph_bind(run->graph, &b, err);
+	rg_free(b.shapes);
+	return code;
+}
+
+static int prepare(struct run *run, const char *model, const char *dir, struct rg_error *err)
+{
+	struct rg_plan_options opt = { .lanes = 1, .input_value = input_value, .input_ctx = run };
+	struct rg_cpu cpu;
+	int code;
+
+	rg_cpu_detect("", &cpu);
+	opt.isa = cpu.isa;
+	code = rg_onnx_load(model, NULL, &run->graph, err);
+	if (!code)
+		code = load_tensors(dir, "input", run->set->inputs, &run->set->n_inputs, err);
+	if (!code)
+		code = load_tensors(dir, "output", run->set->outputs, &run->set->n_outputs, err);
+	if (!code)
+		code = bind_shapes(run, err);
+	if (!code)
+		code = rg_plan_make(run->graph, &opt, &run->plan, err);
+	if (!code)
+		code = rg_exec_new(run->plan, NULL, &run->exec, err);
+	return code;
+}
+
+static int fill_inputs(struct run *run, struct rg_error *err)
+{
+	for (int i = 0; i < run->graph->n_inputs; i++) {
+		const struct rg_tensor *have = &run->set->inputs[i];
+		struct rg_tensor want = rg_exec_input(run->exec, i);
+
+		if (want.dtype != have->dtype || !rg_shape_equal(&want.shape, &have->shape))
+			return rg_error_set(err, -EINVAL, "input %d: the plan takes %s, the data is %s", i,
+					    rg_dtype_name(want.dtype), rg_dtype_name(have->dtype));
+		/* NULL: the plan was specialised on its value, or it has no elements. */
+		if (want.data && have->data)
+			memcpy(want.data, have->data, (size_t)rg_tensor_bytes(have->dtype, &have->shape));
+	}
+	return 0;
+}
+
+static void check_outputs(struct run *run, struct case_result *r)
+{
+	char why[400];
+
+	if (run->graph->n_outputs != run->set->n_outputs) {
+		r->outcome = CASE_WRONG;
+		snprintf(r->reason, sizeof(r->reason), "%d outputs, expected %d", run->graph->n_outputs,
+			 run->set->n_outputs);
+		return;
+	}
+	r->outcome = CASE_PASSED;
+	for (int i = 0; i < run->set->n_outputs; i++) {
+		struct rg_tensor got = rg_exec_output(run->exec, i);
+
+		if (tensors_agree(&got, &run->set->outputs[i], RTOL, ATOL, why, sizeof(why)))
+			continue;
+		r->outcome = CASE_WRONG;
+		snprintf(r->reason, sizeof(r->reason), "output %d: %s", i, why);
+		return;
+	}
+}
+
+static void run_free(struct run *run)
+{
+	rg_exec_free(run->exec);
+	rg_plan_free(run->plan);
+	rg_graph_free(run->graph);
+	for (int i = 0; i < MAX_TENSORS; i++) {
+		rg_free(run->set->inputs[i].data);
+		rg_free(run->set->outputs[i].data);
+	}
+}
+
+static void run_set(const char *model, const char *dir, struct data_set *set, struct case_result *r)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct run run = { .set = set };
+	int code;
+
+	memset(set, 0, sizeof(*set));
+	code = prepare(&run, model, dir, &err);
+	if (!code)
+		code = fill_inputs(&run, &err);
+	if (!code)
+		code = rg_exec_run(run.exec, &err);
+	if (!code) {
+		check_outputs(&run, r);
+	} else {
+		bool refused = code == RG_ENOTSUP_MODEL || code == RG_ENEED_VALUE;
+
+		r->outcome = refused ? CASE_UNSUPPORTED : CASE_WRONG;
+		snprintf(r->reason, sizeof(r->reason), "%s", err.message);
+		snprintf(r->where, sizeof(r->where), "%s", err.where);
+	}
+	run_free(&run);
+}
+
+void case_run(const char *data, const char *name, struct case_result *r)
+{
+	static struct data_set set;
+	char model[4096], dir[4096];
+
+	memset(r, 0, sizeof(*r));
+	r->outcome = CASE_WRONG;
+	snprintf(r->reason, sizeof(r->reason), "no test_data_set_0");
+	snprintf(model, sizeof(model), "%s/%s/model.onnx", data, name);
+	for (int i = 0;; i++) {
+		snprintf(dir, sizeof(dir), "%s/%s/test_data_set_%d", data, name, i);
+		if (!exists(dir))
+			return;
+		r->reason[0] = 0;
+		run_set(model, dir, &set, r);
+		if (r->outcome != CASE_PASSED)
+			return;
+	}
+}

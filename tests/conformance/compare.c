@@ -1,0 +1,120 @@
+/* Holds a tensor against the expected one; see compare.h. */
+#include "tests/conformance/compare.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool numbers_agree(double got, double want, double rtol, double atol)
+{
+	if (isnan(want) || isnan(got))
+		return isnan(want) && isnan(got);
+	if (isinf(want) || isinf(got))
+		return got == want;
+	return fabs(got - want) <= atol + rtol * fabs(want);
+}
+
+double tensor_number(const struct rg_tensor *t, int64_t i)
+{
+	const void *d = t->data;
+
+	switch (t->dtype) {
+	case RG_F32:
+	case RG_C64:
+		return ((const float *)d)[i];
+	case RG_F64:
+	case RG_C128:
+		return ((const double *)d)[i];
+	case RG_F16:
+		return rg_f16_to_f32(((const uint16_t *)d)[i]);
+	case RG_BF16:
+		return rg_bf16_to_f32(((const uint16_t *)d)[i]);
+	case RG_U8:
+	case RG_BOOL:
+		return ((const uint8_t *)d)[i];
+	case RG_I8:
+		return ((const int8_t *)d)[i];
+	case RG_U16:
+		return ((const uint16_t *)d)[i];
+	case RG_I16:
+		return ((const int16_t *)d)[i];
+	case RG_U32:
+		return ((const uint32_t *)d)[i];
+	case RG_I32:
+		return ((const int32_t *)d)[i];
+	case RG_U64:
+		return (double)((const uint64_t *)d)[i];
+	case RG_I64:
+		return (double)((const int64_t *)d)[i];
+	default:
+		return NAN;
+	}
+}
+
+static bool is_inexact(enum rg_dtype t)
+{
+	return t == RG_F32 || t == RG_F64 || t == RG_F16 || t == RG_BF16 || t == RG_C64 || t == RG_C128;
+}
+
+/* First number that differs, of `count`, or -1. */
+static int64_t first_difference(const struct rg_tensor *got, const struct rg_tensor *want, int64_t count,
+				double rtol, double atol)
+{
+	size_t size = rg_dtype_bytes(want->dtype);
+
+	if (is_inexact(want->dtype)) {
+		for (int64_t i = 0; i < count; i++)
+			if (!numbers_agree(tensor_number(got, i), tensor_number(want, i), rtol, atol))
+				return i;
+		return -1;
+	}
+	for (size_t i = 0; i < (size_t)count; i++)
+		if (memcmp((const char *)got->data + i * size, (const char *)want->data + i * size, size))
+			return (int64_t)i;
+	return -1;
+}
+
+bool tensors_agree(const struct rg_tensor *got, const struct rg_tensor *want, double rtol, double atol,
+		   char *why, size_t why_size)
+{
+	char a[160], b[160];
+	int64_t count, at, bytes;
+
+	if (got->dtype != want->dtype) {
+		snprintf(why, why_size, "type %s, expected %s", rg_dtype_name(got->dtype),
+			 rg_dtype_name(want->dtype));
+		return false;
+	}
+	if (!rg_shape_equal(&got->shape, &want->shape)) {
+		snprintf(why, why_size, "shape %s, expected %s", rg_shape_text(a, &got->shape),
+			 rg_shape_text(b, &want->shape));
+		return false;
+	}
+	bytes = rg_tensor_bytes(want->dtype, &want->shape);
+	if (bytes < 0) {
+		snprintf(why, why_size, "type %s cannot be compared", rg_dtype_name(want->dtype));
+		return false;
+	}
+	if (bytes == 0)
+		return true;
+	if (!got->data || !want->data) {
+		snprintf(why, why_size, "no data");
+		return false;
+	}
+	if (rg_dtype_bytes(want->dtype) == 0) { /* packed: whole bytes */
+		if (memcmp(got->data, want->data, (size_t)bytes) == 0)
+			return true;
+		snprintf(why, why_size, "packed elements differ");
+		return false;
+	}
+	count = rg_shape_count(&want->shape);
+	if (want->dtype == RG_C64 || want->dtype == RG_C128)
+		count *= 2;
+	at = first_difference(got, want, count, rtol, atol);
+	if (at < 0)
+		return true;
+	snprintf(why, why_size, "element %" PRId64 " of %" PRId64 " is %.9g, expected %.9g", at, count,
+		 tensor_number(got, at), tensor_number(want, at));
+	return false;
+}
