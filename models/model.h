@@ -16,10 +16,17 @@ struct rg_model {
 	uint64_t read_ns;    /* reading and decoding */
 };
 
-/* Dimension bindings matter to built-in models, whose open dimensions have
- * documented defaults; for files they are applied later by rg_graph_bind. */
+/*
+ * `b` (may be NULL) is only looked at, not applied: a dimension that a built-in
+ * model does not have is reported before its weights are made. The hash is
+ * taken after read_ns has been measured. A file that changes meanwhile is an
+ * error.
+ */
 int rg_model_open(const char *name, const struct rg_bindings *b, struct rg_model **out,
 		  struct rg_error *err);
+/* rg_graph_bind, with the documented defaults of a built-in model for what `b`
+ * (may be NULL) leaves open. */
+int rg_model_bind(struct rg_model *m, const struct rg_bindings *b, struct rg_error *err);
 void rg_model_free(struct rg_model *m);
 /* Whether `name` names a model (an existing file or builtin:), not a run. */
 int rg_model_looks_like(const char *name);

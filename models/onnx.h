@@ -15,7 +15,7 @@ struct rg_onnx_limits {
 };
 
 /*
- * Decodes a model file into a finished graph. External data is mapped from
+ * Decodes a model file into a finished graph. External data is read from
  * files beside the model, never outside its folder. The error names the file,
  * node and field. `limits` may be NULL.
  */
