@@ -14,6 +14,8 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_conv,
 	&rg_kernels_ref_conv_integer,
 	&rg_kernels_ref_conv_transpose,
+	&rg_kernels_ref_einsum,
+	&rg_kernels_ref_matmul,
 	&rg_kernels_ref_pool,
 	&rg_kernels_ref_resize,
 	&rg_kernels_ref_rnn,

@@ -11,6 +11,8 @@ extern const struct rg_kernel_table rg_kernels_ref_binary;
 extern const struct rg_kernel_table rg_kernels_ref_conv;
 extern const struct rg_kernel_table rg_kernels_ref_conv_integer;
 extern const struct rg_kernel_table rg_kernels_ref_conv_transpose;
+extern const struct rg_kernel_table rg_kernels_ref_einsum;
+extern const struct rg_kernel_table rg_kernels_ref_matmul;
 extern const struct rg_kernel_table rg_kernels_ref_pool;
 extern const struct rg_kernel_table rg_kernels_ref_resize;
 extern const struct rg_kernel_table rg_kernels_ref_rnn;

@@ -18,6 +18,7 @@ static const struct {
 	const struct rg_op *ops;
 	const int *n;
 } families[] = {
+	FAMILY(gemm),
 	FAMILY(logic),
 	FAMILY(math),
 	FAMILY(move),
