@@ -19,6 +19,7 @@ static const struct {
 	const int *n;
 } families[] = {
 	FAMILY(gemm),
+	FAMILY(index),
 	FAMILY(logic),
 	FAMILY(math),
 	FAMILY(move),
