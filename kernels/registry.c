@@ -10,6 +10,9 @@
 #include "kernels/tables.h"
 
 static const struct rg_kernel_table *const tables[] = {
+	&rg_kernels_blas_conv,
+	&rg_kernels_blas_conv_transpose,
+	&rg_kernels_blas_gemm,
 	&rg_kernels_ref_binary,
 	&rg_kernels_ref_conv,
 	&rg_kernels_ref_conv_integer,

@@ -7,6 +7,9 @@
 
 #include "kernels/kernel.h"
 
+extern const struct rg_kernel_table rg_kernels_blas_conv;
+extern const struct rg_kernel_table rg_kernels_blas_conv_transpose;
+extern const struct rg_kernel_table rg_kernels_blas_gemm;
 extern const struct rg_kernel_table rg_kernels_ref_binary;
 extern const struct rg_kernel_table rg_kernels_ref_conv;
 extern const struct rg_kernel_table rg_kernels_ref_conv_integer;
