@@ -231,6 +231,25 @@ static void print_case(const struct options *o, size_t number, const char *name,
 	}
 }
 
+/* Puts "'...'" for every quoted name, so that reasons of one kind count together. */
+static void forget_names(char *text)
+{
+	char *to = text;
+
+	for (char *from = text; *from; from++) {
+		char *end = *from == '\'' ? strchr(from + 1, '\'') : NULL;
+
+		if (end && end - from > 4) {
+			memcpy(to, "'...'", 5);
+			to += 5;
+			from = end;
+		} else {
+			*to++ = *from;
+		}
+	}
+	*to = 0;
+}
+
 /* Reasons by how many cases they stop. */
 static void print_reasons(struct names *reasons)
 {
@@ -281,6 +300,7 @@ static size_t run_all(const struct options *o, const struct names *cases, const 
 			names_add(&t->newly, name);
 		if (o->reasons && r.outcome != CASE_PASSED) {
 			snprintf(text, sizeof(text), "%s: %s", case_outcome_name(r.outcome), r.reason);
+			forget_names(text);
 			names_add(&t->reasons, text);
 		}
 		print_case(o, number, name, &r, regressed);
