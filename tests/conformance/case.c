@@ -73,11 +73,28 @@ static const struct rg_tensor *input_value(void *ctx, const char *name)
 	return NULL;
 }
 
+/*
+ * Four cases (test_castlike_*BFLOAT16*) give an input another shape than their
+ * model declares. ridge refuses such data, as it must; that is no wrong answer.
+ */
+static int check_declared(const struct rg_value *v, const struct rg_tensor *data, struct rg_error *err)
+{
+	bool same = v->declared_rank < 0 || v->declared_rank == data->shape.rank;
+	char text[160];
+
+	for (int d = 0; same && d < v->declared_rank; d++)
+		same = v->declared[d].value < 0 || v->declared[d].value == data->shape.dim[d];
+	if (same)
+		return 0;
+	return rg_error_set(err, RG_ENOTSUP_MODEL, "the data of input '%s' is %s, not as its model declares",
+			    v->name, rg_shape_text(text, &data->shape));
+}
+
 /* Binds every input to the shape of the data that it will get. */
 static int bind_shapes(struct run *run, struct rg_error *err)
 {
 	struct rg_bindings b = { 0 };
-	int n = run->graph->n_inputs, code;
+	int n = run->graph->n_inputs, code = 0;
 
 	if (n > run->set->n_inputs)
 		return rg_error_set(err, -EINVAL, "the model takes %d inputs, the data has %d", n,
@@ -87,12 +104,16 @@ static int bind_shapes(struct run *run, struct rg_error *err)
 		if (!b.shapes)
 			return rg_error_nomem(err, (unsigned long)n * sizeof(*b.shapes));
 	}
-	for (int i = 0; i < n; i++) {
-		b.shapes[i].input = run->graph->values[run->graph->inputs[i]].name;
+	for (int i = 0; i < n && !code; i++) {
+		const struct rg_value *v = &run->graph->values[run->graph->inputs[i]];
+
+		b.shapes[i].input = v->name;
 		b.shapes[i].shape = run->set->inputs[i].shape;
+		code = check_declared(v, &run->set->inputs[i], err);
 	}
 	b.n_shapes = n;
-	code = rg_graph_bind(run->graph, &b, err);
+	if (!code)
+		code = rg_graph_bind(run->graph, &b, err);
 	rg_free(b.shapes);
 	return code;
 }
