@@ -1,0 +1,245 @@
+/* Opens, binds, plans and stages a model, so that it can be run. */
+#include "session/prepare.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "models/builtin.h"
+#include "models/npy.h"
+#include "session/inputs.h"
+
+#define BUILTIN_PREFIX "builtin:"
+#define MAX_DEFAULT_DIMS 8
+
+void rg_session_defaults(struct rg_session_options *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->iterations = -1;
+	o->duration_ns = -1;
+	o->warmup = -1;
+	o->seed = 1;
+	o->tag = "";
+	o->command = "";
+}
+
+/* An input that comes from a file closes its own dimensions, so that nobody
+ * has to say the shape twice. An explicit --shape still wins: rg_graph_bind
+ * then complains about a file that does not fit it. */
+static int shapes_from_files(const struct rg_session_options *o, const struct rg_graph *g,
+			     struct rg_bindings *b, struct rg_error *err)
+{
+	for (int i = 0; i < o->n_inputs; i++) {
+		struct rg_tensor t;
+		bool given = false;
+		int rc;
+
+		for (int k = 0; k < b->n_shapes && !given; k++)
+			given = strcmp(b->shapes[k].input, o->inputs[i].name) == 0;
+		if (given || rg_graph_find_value(g, o->inputs[i].name) < 0)
+			continue; /* an unknown name is reported where inputs are made */
+		rc = rg_npy_read(o->inputs[i].path, &t, err);
+		if (rc)
+			return rc;
+		rg_free(t.data);
+		b->shapes[b->n_shapes].input = o->inputs[i].name;
+		b->shapes[b->n_shapes].shape = t.shape;
+		b->n_shapes++;
+	}
+	return 0;
+}
+
+static int bind(const struct rg_session_options *o, struct rg_graph *g, struct rg_error *err)
+{
+	const struct rg_bindings *given = &o->bindings;
+	struct rg_bindings b = { 0 };
+	int rc = -ENOMEM;
+
+	b.shapes = rg_calloc((size_t)given->n_shapes + (size_t)o->n_inputs + 1, sizeof(*b.shapes));
+	b.dims = rg_calloc((size_t)given->n_dims + MAX_DEFAULT_DIMS, sizeof(*b.dims));
+	if (!b.shapes || !b.dims) {
+		rg_error_nomem(err, sizeof(*b.shapes));
+		goto out;
+	}
+	for (int i = 0; i < given->n_shapes; i++)
+		b.shapes[b.n_shapes++] = given->shapes[i];
+	for (int i = 0; i < given->n_dims; i++)
+		b.dims[b.n_dims++] = given->dims[i];
+	rc = shapes_from_files(o, g, &b, err);
+	if (!rc && strncmp(o->model, BUILTIN_PREFIX, strlen(BUILTIN_PREFIX)) == 0) {
+		const struct rg_builtin *m = rg_builtin_find(o->model + strlen(BUILTIN_PREFIX));
+		struct rg_bindings with = { .shapes = b.shapes, .dims = b.dims };
+
+		if (m) {
+			with.n_shapes = b.n_shapes;
+			with.n_dims = b.n_dims;
+			rc = rg_builtin_default_dims(m, &b, &with, err);
+			b = with;
+		}
+	}
+	if (!rc)
+		rc = rg_graph_bind(g, &b, err);
+out:
+	rg_free(b.shapes);
+	rg_free(b.dims);
+	return rc;
+}
+
+static const struct rg_tensor *input_value(void *ctx, const char *name)
+{
+	const struct rg_prepared *p = ctx;
+	const struct rg_graph *g = p->model->graph;
+
+	for (int i = 0; i < g->n_inputs; i++)
+		if (strcmp(g->values[g->inputs[i]].name, name) == 0)
+			return &p->inputs[i];
+	return NULL;
+}
+
+static int choose_threads(const struct rg_session_options *o, struct rg_prepared *p, struct rg_error *err)
+{
+	rg_cpu_detect("", &p->cpu);
+	rg_topology_read("", &p->topo);
+	p->isa = o->isa ? p->cpu.isa & o->isa : p->cpu.isa;
+	p->threads = o->threads ? o->threads : rg_topology_default_threads(&p->topo);
+	if (p->threads < 1 || p->threads > RG_MAX_CPUS) {
+		rg_error_set(err, RG_EUSAGE, "--threads %d: from 1 to %d", p->threads, RG_MAX_CPUS);
+		return err->code;
+	}
+	/* Pinning more lanes than there are CPUs would stack them on one. */
+	p->pinned = p->threads <= p->topo.n_allowed;
+	if (!p->pinned && o->warn)
+		o->warn(o->warn_ctx, "more threads than CPUs that this process may use: "
+				     "lanes are not pinned and will wait for each other");
+	return 0;
+}
+
+static int make_exec(struct rg_prepared *p, struct rg_error *err)
+{
+	struct rg_exec_options xo = { 0 };
+	int cpus[RG_MAX_CPUS], n = 0;
+
+	/* One lane a core first, then the second threads of the cores. */
+	for (int round = 0; n < p->topo.n_allowed && round < p->topo.n_allowed; round++) {
+		for (int i = 0; i < p->topo.n_allowed; i++) {
+			int before = 0;
+
+			for (int k = 0; k < i; k++)
+				before += p->topo.core_of[k] == p->topo.core_of[i];
+			if (before == round)
+				cpus[n++] = p->topo.allowed[i];
+		}
+	}
+	xo.pin = p->pinned;
+	xo.n_cpus = n;
+	xo.cpus = cpus;
+	return rg_exec_new(p->plan, &xo, &p->exec, err);
+}
+
+static int plan(const struct rg_session_options *o, struct rg_prepared *p, struct rg_error *err)
+{
+	struct rg_plan_options po = { 0 };
+	int rc = 0;
+
+	po.lanes = p->threads;
+	po.isa = p->isa;
+	po.input_value = input_value;
+	po.input_ctx = p;
+	po.n_overrides = o->n_overrides;
+	if (o->n_overrides) {
+		po.overrides = rg_calloc((size_t)o->n_overrides, sizeof(*po.overrides));
+		if (!po.overrides)
+			return rg_error_nomem(err, (size_t)o->n_overrides * sizeof(*po.overrides));
+		for (int i = 0; i < o->n_overrides; i++) {
+			po.overrides[i].op = o->overrides[i].op;
+			po.overrides[i].kernel = o->overrides[i].kernel;
+		}
+	}
+	p->plan_start_ns = rg_clock_now_ns();
+	rc = rg_plan_make(p->model->graph, &po, &p->plan, err);
+	p->plan_end_ns = rg_clock_now_ns();
+	rg_free(po.overrides);
+	return rc;
+}
+
+static void stage_inputs(struct rg_prepared *p)
+{
+	const struct rg_graph *g = p->model->graph;
+
+	p->stage_start_ns = rg_clock_now_ns();
+	for (int i = 0; i < g->n_inputs; i++) {
+		struct rg_tensor to = rg_exec_input(p->exec, i);
+		int64_t n = rg_tensor_bytes(to.dtype, &to.shape);
+
+		if (to.data && n > 0)
+			memcpy(to.data, p->inputs[i].data, (size_t)n);
+	}
+	p->stage_end_ns = rg_clock_now_ns();
+}
+
+int rg_prepare(const struct rg_session_options *o, struct rg_prepared *p, struct rg_error *err)
+{
+	int rc;
+
+	memset(p, 0, sizeof(*p));
+	rc = choose_threads(o, p, err);
+	if (rc)
+		goto fail;
+	p->read_start_ns = rg_clock_now_ns();
+	rc = rg_model_open(o->model, &o->bindings, &p->model, err);
+	p->read_end_ns = rg_clock_now_ns();
+	if (rc)
+		goto fail;
+	p->params = rg_graph_count_params(p->model->graph);
+	p->n_nodes_read = p->model->graph->n_nodes;
+	rc = bind(o, p->model->graph, err);
+	if (!rc)
+		rc = rg_inputs_make(p->model->graph, o, &p->inputs, &p->uses, err);
+	if (!rc)
+		rc = plan(o, p, err);
+	if (rc) {
+		rg_error_at(err, "%s", o->model);
+		goto fail;
+	}
+	rc = make_exec(p, err);
+	if (rc)
+		goto fail;
+	stage_inputs(p);
+	return 0;
+fail:
+	rg_prepared_free(p);
+	return rc;
+}
+
+void rg_prepared_free(struct rg_prepared *p)
+{
+	rg_exec_free(p->exec);
+	rg_plan_free(p->plan);
+	if (p->model)
+		rg_inputs_free(p->inputs, p->model->graph->n_inputs, p->uses);
+	rg_model_free(p->model);
+	memset(p, 0, sizeof(*p));
+}
+
+int rg_prepared_hash_outputs(struct rg_prepared *p, char hex[65], struct rg_error *err)
+{
+	struct rg_sha256 *h = rg_sha256_new();
+	const struct rg_graph *g = p->model->graph;
+
+	if (!h)
+		return rg_error_nomem(err, 128);
+	for (int i = 0; i < g->n_outputs; i++) {
+		struct rg_tensor t = rg_exec_output(p->exec, i);
+		int64_t n = rg_tensor_bytes(t.dtype, &t.shape);
+		int32_t dtype = (int32_t)t.dtype, rank = t.shape.rank;
+
+		rg_sha256_add(h, &dtype, sizeof(dtype));
+		rg_sha256_add(h, &rank, sizeof(rank));
+		rg_sha256_add(h, t.shape.dim, (size_t)rank * sizeof(t.shape.dim[0]));
+		if (n > 0)
+			rg_sha256_add(h, t.data, (size_t)n);
+	}
+	rg_sha256_finish(h, hex);
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* `ridge run`: one inference, outputs to .npy files, nothing recorded. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "models/npy.h"
+#include "session/prepare.h"
+
+static double element(const struct rg_tensor *t, int64_t i)
+{
+	const void *p = t->data;
+
+	switch (t->dtype) {
+	case RG_F32: return (double)((const float *)p)[i];
+	case RG_F64: return ((const double *)p)[i];
+	case RG_F16: return (double)rg_f16_to_f32(((const uint16_t *)p)[i]);
+	case RG_BF16: return (double)rg_bf16_to_f32(((const uint16_t *)p)[i]);
+	case RG_I8: return ((const int8_t *)p)[i];
+	case RG_I16: return ((const int16_t *)p)[i];
+	case RG_I32: return ((const int32_t *)p)[i];
+	case RG_I64: return (double)((const int64_t *)p)[i];
+	case RG_U8: return ((const uint8_t *)p)[i];
+	case RG_U16: return ((const uint16_t *)p)[i];
+	case RG_U32: return ((const uint32_t *)p)[i];
+	case RG_U64: return (double)((const uint64_t *)p)[i];
+	case RG_BOOL: return ((const uint8_t *)p)[i];
+	default: return NAN;
+	}
+}
+
+/* Smallest, largest and mean of what is not NaN; NAN where there is none. */
+static void summarise(const struct rg_tensor *t, struct rg_run_output *o)
+{
+	int64_t n = rg_shape_count(&t->shape), used = 0;
+	double sum = 0;
+
+	o->min = o->max = o->mean = NAN;
+	for (int64_t i = 0; i < n; i++) {
+		double v = element(t, i);
+
+		if (isnan(v)) {
+			o->nan_count++;
+			continue;
+		}
+		if (used == 0 || v < o->min)
+			o->min = v;
+		if (used == 0 || v > o->max)
+			o->max = v;
+		sum += v;
+		used++;
+	}
+	if (used)
+		o->mean = sum / (double)used;
+}
+
+/* NAME.npy with everything that is no good in a file name replaced; names that
+ * become equal get their index. */
+static char *output_path(const char *dir, const char *name, int index, const struct rg_run_result *r)
+{
+	char *safe = rg_strndup(name, 150), *path = NULL;
+
+	if (!safe)
+		return NULL;
+	for (char *c = safe; *c; c++) {
+		bool good = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+			    *c == '_' || *c == '-' || (*c == '.' && c != safe);
+
+		if (!good)
+			*c = '_';
+	}
+	path = rg_asprintf("%s/%s.npy", dir, safe[0] ? safe : "output");
+	for (int i = 0; path && i < index; i++) {
+		if (r->outputs[i].path && strcmp(r->outputs[i].path, path) == 0) {
+			rg_free(path);
+			path = rg_asprintf("%s/%s.%d.npy", dir, safe, index);
+			break;
+		}
+	}
+	rg_free(safe);
+	return path;
+}
+
+static int write_outputs(struct rg_prepared *p, const char *dir, struct rg_run_result *r, struct rg_error *err)
+{
+	const struct rg_graph *g = p->model->graph;
+	int rc = 0;
+
+	if (dir && mkdir(dir, 0777) != 0 && errno != EEXIST) {
+		rc = rg_error_set(err, -errno, "cannot make the folder: %s", strerror(errno));
+		rg_error_hint(err, "give another folder with --output-dir");
+		return rg_error_at(err, "%s", dir);
+	}
+	for (int i = 0; i < g->n_outputs && !rc; i++) {
+		struct rg_tensor t = rg_exec_output(p->exec, i);
+		struct rg_run_output *o = &r->outputs[i];
+		char shape[160];
+
+		o->name = rg_strdup(g->values[g->outputs[i]].name);
+		o->dtype = rg_strdup(rg_dtype_name(t.dtype));
+		o->shape = rg_strdup(rg_shape_text(shape, &t.shape));
+		r->n_outputs = i + 1;
+		if (!o->name || !o->dtype || !o->shape)
+			return rg_error_nomem(err, 200);
+		summarise(&t, o);
+		if (dir) {
+			o->path = output_path(dir, o->name, i, r);
+			if (!o->path)
+				return rg_error_nomem(err, 200);
+			rc = rg_npy_write(o->path, &t, err);
+		}
+	}
+	return rc;
+}
+
+int rg_session_run(const struct rg_session_options *o, const char *output_dir, struct rg_run_result **out,
+		   struct rg_error *err)
+{
+	struct rg_run_result *r = rg_calloc(1, sizeof(*r));
+	struct rg_prepared p;
+	uint64_t start;
+	int rc;
+
+	if (!r)
+		return rg_error_nomem(err, sizeof(*r));
+	rc = rg_prepare(o, &p, err);
+	if (rc) {
+		rg_free(r);
+		return rc;
+	}
+	r->outputs = rg_calloc((size_t)p.model->graph->n_outputs + 1, sizeof(*r->outputs));
+	if (!r->outputs)
+		rc = rg_error_nomem(err, sizeof(*r->outputs));
+	start = rg_clock_now_ns();
+	if (!rc)
+		rc = rg_exec_run(p.exec, err);
+	r->time_ns = rg_clock_now_ns() - start;
+	if (!rc)
+		rc = rg_prepared_hash_outputs(&p, r->outputs_sha256, err);
+	if (!rc)
+		rc = write_outputs(&p, output_dir, r, err);
+	rg_prepared_free(&p);
+	if (rc) {
+		rg_run_result_free(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+void rg_run_result_free(struct rg_run_result *r)
+{
+	if (!r)
+		return;
+	for (int i = 0; i < r->n_outputs; i++) {
+		rg_free(r->outputs[i].name);
+		rg_free(r->outputs[i].path);
+		rg_free(r->outputs[i].dtype);
+		rg_free(r->outputs[i].shape);
+	}
+	rg_free(r->outputs);
+	rg_free(r);
+}
