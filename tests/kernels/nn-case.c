@@ -1,0 +1,267 @@
+/* See nn-case.h. */
+#include "nn-case.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "fake-par.h"
+#include "sys/cpu.h"
+
+enum { CANARY_BYTES = 256, CANARY = 0xa5 };
+
+static void *keep(struct nn_case *t, size_t size_bytes)
+{
+	unsigned char *p = rg_alloc_aligned(64, size_bytes + 2 * CANARY_BYTES);
+
+	assert_non_null(p);
+	assert_true(t->n_blocks < 2 * NN_MAX_IO);
+	t->blocks[t->n_blocks++] = p;
+	memset(p, CANARY, size_bytes + 2 * CANARY_BYTES);
+	return p + CANARY_BYTES;
+}
+
+static void check_canary(const struct nn_case *t, const char *kernel, const void *data, size_t size_bytes)
+{
+	const unsigned char *p = data;
+
+	for (int i = 1; i <= CANARY_BYTES; i++)
+		if (p[-i] != CANARY || p[size_bytes + (size_t)i - 1] != CANARY)
+			fail_msg("%s with %s wrote outside its memory", t->what, kernel);
+}
+
+void nn_start(struct nn_case *t, const char *op_type, int version)
+{
+	memset(t, 0, sizeof(*t));
+	t->node.op = rg_op_find("", op_type);
+	assert_non_null(t->node.op);
+	t->node.op_type = op_type;
+	t->node.name = op_type;
+	t->node.domain = "";
+	t->node.version = version;
+	t->node.attrs = t->attrs;
+	snprintf(t->what, sizeof(t->what), "%s", op_type);
+}
+
+static struct rg_attr *attr(struct nn_case *t, const char *name, enum rg_attr_type type)
+{
+	struct rg_attr *a = &t->attrs[t->node.n_attrs++];
+
+	assert_true(t->node.n_attrs <= NN_MAX_ATTRS);
+	a->name = name;
+	a->type = type;
+	return a;
+}
+
+static void say(struct nn_case *t, const char *fmt, ...)
+{
+	size_t len = strlen(t->what);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(t->what + len, sizeof(t->what) - len, fmt, ap);
+	va_end(ap);
+}
+
+void nn_int(struct nn_case *t, const char *name, int64_t v)
+{
+	attr(t, name, RG_ATTR_INT)->i = v;
+	say(t, " %s=%lld", name, (long long)v);
+}
+
+void nn_float(struct nn_case *t, const char *name, float v)
+{
+	attr(t, name, RG_ATTR_FLOAT)->f = v;
+	say(t, " %s=%g", name, (double)v);
+}
+
+void nn_string(struct nn_case *t, const char *name, const char *v)
+{
+	struct rg_attr *a = attr(t, name, RG_ATTR_STRING);
+
+	a->s = v;
+	a->s_len = strlen(v);
+	say(t, " %s=%s", name, v);
+}
+
+void nn_ints(struct nn_case *t, const char *name, int n, const int64_t *v)
+{
+	int64_t *list = t->ints[t->node.n_attrs];
+	struct rg_attr *a = attr(t, name, RG_ATTR_INTS);
+
+	assert_true(n <= NN_MAX_LIST);
+	say(t, " %s=", name);
+	for (int i = 0; i < n; i++) {
+		list[i] = v[i];
+		say(t, i ? ",%lld" : "%lld", (long long)v[i]);
+	}
+	a->ints = list;
+	a->count = n;
+}
+
+void *nn_input_typed(struct nn_case *t, enum rg_dtype dtype, int rank, const int64_t *dims)
+{
+	struct rg_tensor *x = &t->in[t->node.n_in++];
+	size_t bytes;
+	char text[160];
+
+	assert_true(t->node.n_in <= NN_MAX_IO);
+	x->dtype = dtype;
+	x->shape = rg_shape_of(rank, dims);
+	bytes = (size_t)rg_tensor_bytes(dtype, &x->shape);
+	x->data = keep(t, bytes);
+	memset(x->data, 0, bytes);
+	say(t, " [%s]", rg_shape_text(text, &x->shape));
+	return x->data;
+}
+
+float *nn_input(struct nn_case *t, enum nn_fill fill, int rank, const int64_t *dims)
+{
+	static const float special[] = { 3e38f, -3e38f, 1e-30f, 1e-41f, -1e-41f, NAN, INFINITY, -INFINITY, 0.0f, -0.0f,
+					 88.0f, -88.0f, 104.0f, -104.0f };
+	float *x = nn_input_typed(t, RG_F32, rank, dims);
+	int64_t n = rg_shape_count(&t->in[t->node.n_in - 1].shape);
+	uint64_t stream = rg_rng_stream(++t->salt, "nn");
+
+	rg_rng_fill_f32(stream, fill == NN_POSITIVE ? 0.1f : -1, fill == NN_POSITIVE ? 1.1f : 1, x, (size_t)n);
+	for (int64_t i = 3; fill == NN_SPECIAL && i < n; i += 7)
+		x[i] = special[rg_rng_u64(stream, (uint64_t)(n + i)) % (sizeof(special) / sizeof(special[0]))];
+	return x;
+}
+
+void nn_absent(struct nn_case *t)
+{
+	t->node.n_in++;
+}
+
+int nn_infer(struct nn_case *t, int n_out, struct rg_error *err)
+{
+	struct rg_value values[NN_MAX_IO];
+	const struct rg_value *in[NN_MAX_IO];
+	struct rg_infer c = { .node = &t->node, .in = in, .out = t->out, .need_value = -1 };
+	static int slots[NN_MAX_IO];
+
+	memset(values, 0, sizeof(values));
+	for (int i = 0; i < t->node.n_in; i++) {
+		values[i].shaped = true;
+		values[i].dtype = t->in[i].dtype;
+		values[i].shape = t->in[i].shape;
+		values[i].data = t->in[i].data;
+		in[i] = t->in[i].dtype == RG_UNDEFINED ? NULL : &values[i];
+	}
+	t->node.n_out = n_out;
+	t->node.in = t->node.out = slots;
+	return t->node.op->infer(&c, err);
+}
+
+bool nn_run(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan, float **out0)
+{
+	const struct rg_kernel *k = rg_kernel_find("", t->node.op_type, kernel);
+	struct rg_call c = { .node = &t->node, .in = t->in, .out = t->out };
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_par par = fake_par(lanes, 1);
+	size_t scratch = 0, bytes[NN_MAX_IO] = { 0 }, prepared = 0;
+	int before = t->n_blocks;
+
+	assert_non_null(k);
+	if (k->supports && !k->supports(&c))
+		return false;
+	for (int i = 0; i < t->node.n_out; i++) {
+		bytes[i] = (size_t)rg_tensor_bytes(t->out[i].dtype, &t->out[i].shape);
+		t->out[i].data = keep(t, bytes[i]);
+		memset(t->out[i].data, 0xff, bytes[i]);
+	}
+	if (k->prepared_bytes && (prepared = k->prepared_bytes(&c)) > 0) {
+		void *p = keep(t, prepared);
+
+		assert_int_equal(k->prepare(&c, p, &err), 0);
+		check_canary(t, kernel, p, prepared);
+		c.prepared = p;
+	}
+	if (k->scratch_bytes && (scratch = k->scratch_bytes(&c, lanes)) > 0)
+		c.scratch = keep(t, scratch);
+	if (k->run(&c, &par, &err))
+		fail_msg("%s with %s: %s", t->what, kernel, err.message);
+	for (int i = 0; i < t->node.n_out; i++)
+		check_canary(t, kernel, t->out[i].data, bytes[i]);
+	if (c.scratch)
+		check_canary(t, kernel, c.scratch, scratch);
+	for (int64_t i = 0; !may_be_nan && i < rg_shape_count(&t->out[0].shape); i++)
+		if (t->out[0].dtype == RG_F32 && isnan(((float *)t->out[0].data)[i]))
+			fail_msg("%s with %s on %d lanes: element %lld is NaN or was not written", t->what, kernel, lanes,
+				 (long long)i);
+	*out0 = t->out[0].data;
+	/* Everything but output 0 can go. */
+	while (t->n_blocks > before + 1)
+		rg_free(t->blocks[--t->n_blocks]);
+	return true;
+}
+
+void nn_compare(const struct nn_case *t, const char *kernel, const float *want, const float *got, double rtol,
+		double atol)
+{
+	int64_t n = rg_shape_count(&t->out[0].shape);
+
+	for (int64_t i = 0; i < n; i++) {
+		double w = (double)want[i], g = (double)got[i];
+
+		if ((isnan(w) && isnan(g)) || w == g)
+			continue;
+		if (!(fabs(w - g) <= atol + rtol * fabs(w)))
+			fail_msg("%s with %s: element %lld of %lld is %.9g, the reference has %.9g", t->what, kernel,
+				 (long long)i, (long long)n, g, w);
+	}
+}
+
+int nn_check(struct nn_case *t, const char *kernel, double rtol, double atol, bool may_be_nan)
+{
+	const struct rg_kernel *k = rg_kernel_find("", t->node.op_type, kernel);
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_cpu cpu;
+	float *want, *got;
+	int runs = 0;
+
+	assert_non_null(k);
+	rg_cpu_detect("", &cpu);
+	if (k->isa & ~cpu.isa)
+		return 0;
+	if (nn_infer(t, 1, &err))
+		fail_msg("%s: %s", t->what, err.message);
+	assert_true(nn_run(t, "ref", 1, may_be_nan, &want));
+	for (int lanes = 1; lanes <= 3; lanes++) {
+		if (!nn_run(t, kernel, lanes, may_be_nan, &got))
+			break;
+		nn_compare(t, kernel, want, got, rtol, atol);
+		rg_free(t->blocks[--t->n_blocks]); /* got */
+		runs++;
+	}
+	rg_free(t->blocks[--t->n_blocks]); /* want */
+	return runs;
+}
+
+int nn_check_all(struct nn_case *t, double rtol, double atol, bool may_be_nan)
+{
+	int runs = 0;
+
+	for (int i = 0; i < rg_kernel_count(); i++) {
+		const struct rg_kernel *k = rg_kernel_at(i);
+
+		if (!strcmp(k->op_type, t->node.op_type) && strcmp(k->name, "ref"))
+			runs += nn_check(t, k->name, rtol, atol, may_be_nan);
+	}
+	nn_free(t);
+	return runs;
+}
+
+void nn_free(struct nn_case *t)
+{
+	while (t->n_blocks)
+		rg_free(t->blocks[--t->n_blocks]);
+}

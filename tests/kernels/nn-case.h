@@ -1,0 +1,63 @@
+/*
+ * One call of one operator for a test: built by hand, shaped by the operator
+ * table's own inference, run by any kernel of the registry with canaries around
+ * outputs and scratch.
+ */
+#ifndef RG_TESTS_KERNELS_NN_CASE_H
+#define RG_TESTS_KERNELS_NN_CASE_H
+
+#include "kernels/kernel.h"
+
+enum { NN_MAX_IO = 9, NN_MAX_ATTRS = 16, NN_MAX_LIST = 16 };
+
+struct nn_case {
+	char what[400];               /* for messages */
+	struct rg_node node;
+	struct rg_attr attrs[NN_MAX_ATTRS];
+	int64_t ints[NN_MAX_ATTRS][NN_MAX_LIST];
+	struct rg_tensor in[NN_MAX_IO], out[NN_MAX_IO];
+	void *blocks[2 * NN_MAX_IO];  /* freed by nn_free */
+	int n_blocks;
+	uint64_t salt;                /* makes each input's data its own */
+};
+
+enum nn_fill {
+	NN_UNIFORM,   /* [-1, 1) */
+	NN_SPECIAL,   /* uniform with huge, tiny, denormal, NaN and infinite ones among them */
+	NN_POSITIVE,  /* [0.1, 1.1) */
+};
+
+void nn_start(struct nn_case *t, const char *op_type, int version);
+void nn_int(struct nn_case *t, const char *name, int64_t v);
+void nn_ints(struct nn_case *t, const char *name, int n, const int64_t *v);
+void nn_float(struct nn_case *t, const char *name, float v);
+void nn_string(struct nn_case *t, const char *name, const char *v);
+/* The next input, filled; returns its data. */
+float *nn_input(struct nn_case *t, enum nn_fill fill, int rank, const int64_t *dims);
+/* The next input of any type, zeroed. */
+void *nn_input_typed(struct nn_case *t, enum rg_dtype dtype, int rank, const int64_t *dims);
+void nn_absent(struct nn_case *t);
+/* Output types and shapes by the operator table. Returns what infer returned. */
+int nn_infer(struct nn_case *t, int n_out, struct rg_error *err);
+/*
+ * Runs the kernel on `lanes` lanes into outputs of its own. false: it does not
+ * support the call. Fails the test when it returns an error, when a canary died
+ * or when a byte of an output was not written (outputs start as NaN patterns;
+ * pass may_be_nan for data that makes NaN).
+ */
+bool nn_run(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan, float **out0);
+/* |got - want| <= atol + rtol * |want|, NaN equal to NaN, infinities equal. */
+void nn_compare(const struct nn_case *t, const char *kernel, const float *want, const float *got, double rtol,
+		double atol);
+/*
+ * The whole: the reference and `kernel` on 1, 2 and 3 lanes, compared on every
+ * element. Returns the runs compared (0: the kernel does not support the call
+ * or is not for this CPU).
+ */
+int nn_check(struct nn_case *t, const char *kernel, double rtol, double atol, bool may_be_nan);
+/* nn_check for each kernel of the operator but the reference; frees the case.
+ * Returns the runs compared. */
+int nn_check_all(struct nn_case *t, double rtol, double atol, bool may_be_nan);
+void nn_free(struct nn_case *t);
+
+#endif
