@@ -33,7 +33,7 @@ enum rg_place {
 	RG_PLACE_ARENA,   /* offset_bytes into the arena */
 	RG_PLACE_CONST,   /* a constant of the graph: data */
 	RG_PLACE_INPUT,   /* the caller's input buffer */
-	RG_PLACE_UNUSED,  /* nothing reads it */
+	RG_PLACE_UNUSED,  /* no step makes or reads it: dead, or folded away */
 };
 
 struct rg_plan_tensor { /* one for each value of the graph */
@@ -43,8 +43,9 @@ struct rg_plan_tensor { /* one for each value of the graph */
 	int64_t size_bytes;
 	int64_t offset_bytes;   /* ARENA */
 	const void *data;       /* CONST */
-	int alias_of;           /* value whose memory this is, or -1 */
-	int first_step, last_step; /* live range over steps, inclusive; outputs live to the end */
+	int alias_of;           /* value whose memory this is (never an alias itself), or -1 */
+	int first_step, last_step; /* live range of the memory over steps, inclusive, all aliases
+	                              included; outputs live to the end; -1: no step touches it */
 };
 
 struct rg_step {
@@ -85,10 +86,27 @@ struct rg_plan {
 	uint64_t optimise_ns, plan_ns, pack_ns; /* phases as measured here */
 };
 
-/* g is changed: constants are folded into it. */
+/*
+ * g is changed: constants are folded into it.
+ *
+ * Errors: RG_ENOTSUP_MODEL when a node has no kernel, or a shape depends on
+ * computed data; RG_ENEED_VALUE when it depends on an input whose value nobody
+ * gave; RG_EUSAGE for an override that fits nothing; -ENOMEM.
+ *
+ * A view is an alias unless it is a graph output whose memory would be the
+ * caller's input buffer or a constant: an output must not change with the next
+ * input, so that one is copied by a step. Two outputs may share memory, since
+ * the caller only reads them.
+ */
 int rg_plan_make(struct rg_graph *g, const struct rg_plan_options *opt, struct rg_plan **out,
 		 struct rg_error *err);
 void rg_plan_free(struct rg_plan *p);
+/*
+ * Proves that no two things alive at the same step (values, scratch) share a
+ * byte of the arena, and that each lies inside it. 0, or -EFAULT naming two of
+ * them. Quadratic: for tests and for looking into a suspicion.
+ */
+int rg_plan_check(const struct rg_plan *p, struct rg_error *err);
 
 /* The memory planner alone: greedy by size, first fit, into one arena.
  * Intervals are inclusive steps. Exposed for tests. */

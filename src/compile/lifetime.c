@@ -1,0 +1,174 @@
+/*
+ * Live ranges over steps, and the arena. A value lives from the step that makes
+ * it to the last step that reads it or a view of it; a graph output lives to
+ * the end; scratch lives in its step alone. Both ends are inclusive, so a
+ * step's outputs never share memory with its inputs.
+ */
+#include "compile/internal.h"
+
+#include "base/alloc.h"
+
+static void touch(struct rg_plan *p, int value, int step)
+{
+	struct rg_plan_tensor *t = &p->tensors[rg_plan_root(p, value)];
+
+	if (t->first_step < 0 || step < t->first_step)
+		t->first_step = step;
+	if (step > t->last_step)
+		t->last_step = step;
+}
+
+static void live_ranges(struct rg_plan *p)
+{
+	int s, k, i;
+
+	for (s = 0; s < p->n_steps; s++) {
+		for (k = 0; k < p->steps[s].n_in; k++)
+			if (p->steps[s].in[k] >= 0)
+				touch(p, p->steps[s].in[k], s);
+		for (k = 0; k < p->steps[s].n_out; k++)
+			if (p->steps[s].out[k] >= 0)
+				touch(p, p->steps[s].out[k], s);
+	}
+	for (i = 0; i < p->graph->n_outputs && p->n_steps > 0; i++)
+		touch(p, p->graph->outputs[i], p->n_steps - 1);
+	/* Inputs are written before the first step. */
+	for (i = 0; i < p->n_tensors; i++)
+		if (p->tensors[i].place == RG_PLACE_INPUT && p->tensors[i].alias_of < 0 &&
+		    p->tensors[i].last_step >= 0)
+			p->tensors[i].first_step = 0;
+}
+
+static bool needs_memory(const struct rg_plan_tensor *t)
+{
+	return t->place == RG_PLACE_ARENA && t->alias_of < 0;
+}
+
+/* The step at which the most bytes live; the planner's bound is that sum. */
+static int find_peak(const struct rg_arena_item *items, int n, int n_steps, int *peak, struct rg_error *err)
+{
+	int64_t *delta = rg_calloc((size_t)n_steps + 1, sizeof(*delta)), sum = 0, most = -1;
+	int i;
+
+	if (!delta)
+		return rg_error_nomem(err, ((size_t)n_steps + 1) * sizeof(*delta));
+	for (i = 0; i < n; i++) {
+		delta[items[i].first] += items[i].size_bytes;
+		delta[items[i].last + 1] -= items[i].size_bytes;
+	}
+	for (i = 0; i < n_steps; i++) {
+		sum += delta[i];
+		if (sum > most) {
+			most = sum;
+			*peak = i;
+		}
+	}
+	rg_free(delta);
+	return 0;
+}
+
+/* Aliases say what their memory says. */
+static void copy_to_aliases(struct rg_plan *p)
+{
+	int i;
+
+	for (i = 0; i < p->n_tensors; i++) {
+		struct rg_plan_tensor *t = &p->tensors[i];
+		const struct rg_plan_tensor *root = t->alias_of >= 0 ? &p->tensors[t->alias_of] : NULL;
+
+		if (!root)
+			continue;
+		t->offset_bytes = root->offset_bytes;
+		t->first_step = root->first_step;
+		t->last_step = root->last_step;
+	}
+}
+
+int rg_plan_allocate(struct builder *b, struct rg_error *err)
+{
+	struct rg_plan *p = b->plan;
+	size_t cap = (size_t)p->n_tensors + (size_t)p->n_steps;
+	struct rg_arena_item *items = rg_calloc(cap, sizeof(*items));
+	int i, n = 0, rc;
+
+	if (!items)
+		return rg_error_nomem(err, cap * sizeof(*items));
+	live_ranges(p);
+	for (i = 0; i < p->n_tensors; i++)
+		if (needs_memory(&p->tensors[i]))
+			items[n++] = (struct rg_arena_item){ p->tensors[i].size_bytes, p->tensors[i].first_step,
+							     p->tensors[i].last_step, 0 };
+	for (i = 0; i < p->n_steps; i++)
+		if (p->steps[i].scratch_bytes > 0)
+			items[n++] = (struct rg_arena_item){ p->steps[i].scratch_bytes, i, i, 0 };
+	rc = rg_arena_place(items, n, &p->arena_bytes, &p->arena_lower_bound_bytes, err);
+	p->peak_step = -1;
+	if (!rc && n > 0)
+		rc = find_peak(items, n, p->n_steps, &p->peak_step, err);
+	for (i = n = 0; i < p->n_tensors; i++)
+		if (needs_memory(&p->tensors[i]))
+			p->tensors[i].offset_bytes = items[n++].offset_bytes;
+	for (i = 0; i < p->n_steps; i++)
+		if (p->steps[i].scratch_bytes > 0)
+			p->steps[i].scratch_offset_bytes = items[n++].offset_bytes;
+	rg_free(items);
+	copy_to_aliases(p);
+	return rc;
+}
+
+/* ---- the checker: pair by pair, from the finished plan alone ---- */
+
+struct placed {
+	int64_t from, to;
+	int first, last;
+	int value, step; /* one of them, the other -1 */
+};
+
+static int report_overlap(const struct rg_plan *p, const struct placed *a, struct rg_error *err)
+{
+	const char *what = a->value >= 0 ? p->graph->values[a->value].name :
+					   p->graph->nodes[p->steps[a->step].node].name;
+
+	return rg_error_at(err, "%s '%s' at %lld of the arena", a->value >= 0 ? "value" : "scratch of", what,
+			   (long long)a->from);
+}
+
+int rg_plan_check(const struct rg_plan *p, struct rg_error *err)
+{
+	size_t cap = (size_t)p->n_tensors + (size_t)p->n_steps;
+	struct placed *all = rg_calloc(cap, sizeof(*all));
+	int i, k, n = 0, rc = 0;
+
+	if (!all)
+		return rg_error_nomem(err, cap * sizeof(*all));
+	for (i = 0; i < p->n_tensors; i++) {
+		const struct rg_plan_tensor *t = &p->tensors[i];
+
+		if (needs_memory(t) && t->size_bytes > 0)
+			all[n++] = (struct placed){ t->offset_bytes, t->offset_bytes + t->size_bytes, t->first_step,
+						    t->last_step, i, -1 };
+	}
+	for (i = 0; i < p->n_steps; i++) {
+		const struct rg_step *s = &p->steps[i];
+
+		if (s->scratch_bytes > 0)
+			all[n++] = (struct placed){ s->scratch_offset_bytes,
+						    s->scratch_offset_bytes + s->scratch_bytes, i, i, -1, i };
+	}
+	for (i = 0; i < n && !rc; i++) {
+		if (all[i].from < 0 || all[i].from % 64 || all[i].to > p->arena_bytes || all[i].first < 0) {
+			rg_error_set(err, -EFAULT, "not inside the arena of %lld bytes", (long long)p->arena_bytes);
+			rc = report_overlap(p, &all[i], err);
+		}
+		for (k = 0; k < i && !rc; k++) {
+			if (all[i].last < all[k].first || all[k].last < all[i].first || all[i].to <= all[k].from ||
+			    all[k].to <= all[i].from)
+				continue;
+			rg_error_set(err, -EFAULT, "shares memory while both live");
+			report_overlap(p, &all[k], err);
+			rc = report_overlap(p, &all[i], err);
+		}
+	}
+	rg_free(all);
+	return rc;
+}

@@ -1,0 +1,161 @@
+/* Kernel selection. The reason is kept as text, since it is shown as it is. */
+#include "compile/select.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "sys/cpu.h"
+
+static bool names_op(const char *want, const struct rg_node *n)
+{
+	return strcmp(want, n->op_type) == 0;
+}
+
+static bool names_node(const char *want, const struct rg_node *n)
+{
+	return strcmp(want, n->name) == 0;
+}
+
+int rg_select_check(const struct rg_graph *g, const struct rg_plan_options *opt, struct rg_error *err)
+{
+	int i, k;
+
+	for (i = 0; i < opt->n_overrides; i++) {
+		const char *op = opt->overrides[i].op;
+
+		for (k = 0; k < g->n_nodes; k++)
+			if (names_op(op, &g->nodes[k]) || names_node(op, &g->nodes[k]))
+				break;
+		if (k < g->n_nodes)
+			continue;
+		rg_error_set(err, RG_EUSAGE, "--kernel %s=%s fits nothing: no operator type or node is called '%s'",
+			     op, opt->overrides[i].kernel, op);
+		return rg_error_hint(err, "the report lists the operators of a model, with names and types");
+	}
+	return 0;
+}
+
+static bool is_for(const struct rg_kernel *k, const struct rg_node *n)
+{
+	const char *domain = k->domain ? k->domain : "";
+
+	return strcmp(k->op_type, n->op_type) == 0 && strcmp(domain, n->domain) == 0;
+}
+
+static bool supports(const struct rg_kernel *k, const struct rg_call *c)
+{
+	return !k->supports || k->supports(c);
+}
+
+/* "ref, openblas": the kernels that an operator has. */
+static void list_kernels(const struct rg_node *n, char *out, size_t cap)
+{
+	size_t len = 0;
+	int i;
+
+	out[0] = '\0';
+	for (i = 0; i < rg_kernel_count(); i++) {
+		const struct rg_kernel *k = rg_kernel_at(i);
+		size_t need = strlen(k->name) + 2;
+
+		if (!is_for(k, n) || len + need >= cap)
+			continue;
+		if (len) {
+			memcpy(out + len, ", ", 2);
+			len += 2;
+		}
+		strcpy(out + len, k->name);
+		len += strlen(k->name);
+	}
+}
+
+/* The kernel that the person asked for; *kernel NULL when nobody asked. */
+static int find_override(const struct rg_call *c, const struct rg_plan_options *opt, const struct rg_kernel **kernel,
+			 bool *by_node, struct rg_error *err)
+{
+	const struct rg_node *n = c->node;
+	const char *name = NULL;
+	char list[256];
+	int i;
+
+	*kernel = NULL;
+	*by_node = false;
+	for (i = 0; i < opt->n_overrides; i++) {
+		bool node = names_node(opt->overrides[i].op, n);
+
+		if (node || (!*by_node && names_op(opt->overrides[i].op, n))) {
+			name = opt->overrides[i].kernel;
+			*by_node = node;
+		}
+	}
+	if (!name)
+		return 0;
+	*kernel = rg_kernel_find(n->domain, n->op_type, name);
+	if (!*kernel) {
+		list_kernels(n, list, sizeof(list));
+		rg_error_set(err, RG_EUSAGE, "%s has no kernel '%s'", n->op_type, name);
+		return rg_error_hint(err, "there are: %s", list);
+	}
+	if ((*kernel)->isa & ~opt->isa) {
+		rg_error_set(err, RG_EUSAGE, "kernel '%s' of %s needs %s, which this CPU or --isa does not allow", name,
+			     n->op_type, rg_isa_level_name((*kernel)->isa));
+		return rg_error_hint(err, "leave --kernel out, or allow more with --isa native");
+	}
+	return 0;
+}
+
+static int no_kernel(const struct rg_call *c, struct rg_error *err)
+{
+	const struct rg_node *n = c->node;
+	struct rg_str types = { 0 };
+	char shape[160];
+	int i;
+
+	for (i = 0; i < n->n_in && i < 6; i++)
+		if (c->in[i].dtype != RG_UNDEFINED)
+			rg_str_printf(&types, "%s%s %s", types.len ? ", " : "", rg_dtype_name(c->in[i].dtype),
+				      rg_shape_text(shape, &c->in[i].shape));
+	rg_error_set(err, RG_ENOTSUP_MODEL, "no kernel for operator %s version %d on (%s)", n->op_type, n->version,
+		     rg_str_text(&types));
+	rg_str_free(&types);
+	return rg_error_hint(err, "this operator or element type is not implemented yet");
+}
+
+int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt, struct rg_arena *arena,
+		     const struct rg_kernel **kernel, const char **reason, struct rg_error *err)
+{
+	const struct rg_kernel *asked, *best;
+	int i, able = 0, rc;
+	bool by_node;
+
+	rc = find_override(c, opt, &asked, &by_node, err);
+	if (rc)
+		return rc;
+	if (asked && supports(asked, c)) {
+		*kernel = asked;
+		*reason = rg_arena_strdup(arena, by_node ? "asked for by node name" : "asked for by operator type");
+		return *reason ? 0 : rg_error_nomem(err, 32);
+	}
+	if (asked && by_node) {
+		rg_error_set(err, RG_EUSAGE, "kernel '%s' cannot run this node: its types or shapes are not supported",
+			     asked->name);
+		return rg_error_hint(err, "leave out  --kernel %s=%s", c->node->name, asked->name);
+	}
+	best = rg_kernel_select(c, opt->isa);
+	if (!best)
+		return no_kernel(c, err);
+	for (i = 0; i < rg_kernel_count(); i++) {
+		const struct rg_kernel *k = rg_kernel_at(i);
+
+		able += is_for(k, c->node) && !(k->isa & ~opt->isa) && supports(k, c);
+	}
+	*kernel = best;
+	if (asked)
+		*reason = rg_arena_printf(arena, "'%s' was asked for and cannot run it; rank %d is the highest of %d "
+					  "that can", asked->name, best->rank, able);
+	else if (able == 1)
+		*reason = rg_arena_strdup(arena, "the only kernel that can run it");
+	else
+		*reason = rg_arena_printf(arena, "rank %d, the highest of %d that can run it", best->rank, able);
+	return *reason ? 0 : rg_error_nomem(err, 128);
+}

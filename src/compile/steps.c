@@ -1,0 +1,180 @@
+/*
+ * From nodes to steps. Dead nodes and folded ones go; views become aliases of
+ * the memory that they look at; the rest runs, in the graph's order.
+ */
+#include "compile/internal.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static bool is_const(const struct rg_graph *g, int value)
+{
+	return g->values[value].origin != RG_CONST_NONE;
+}
+
+/*
+ * Marks the nodes that outputs need, walking backward; nodes are sorted, so one
+ * pass does. With through_constants, what a constant was computed from counts
+ * as needed too: the difference between folded and dead.
+ */
+static void mark_needed(const struct rg_graph *g, bool through_constants, unsigned char *value_needed,
+			unsigned char *node_needed)
+{
+	int i, k;
+
+	memset(value_needed, 0, (size_t)g->n_values);
+	memset(node_needed, 0, (size_t)g->n_nodes);
+	for (i = 0; i < g->n_outputs; i++)
+		value_needed[g->outputs[i]] = 1;
+	for (i = g->n_nodes - 1; i >= 0; i--) {
+		const struct rg_node *n = &g->nodes[i];
+
+		for (k = 0; k < n->n_out; k++)
+			if (n->out[k] >= 0 && value_needed[n->out[k]] &&
+			    (through_constants || !is_const(g, n->out[k])))
+				node_needed[i] = 1;
+		for (k = 0; k < n->n_in && node_needed[i]; k++)
+			if (n->in[k] >= 0)
+				value_needed[n->in[k]] = 1;
+	}
+}
+
+static bool all_outputs_const(const struct rg_graph *g, const struct rg_node *n)
+{
+	int k;
+
+	for (k = 0; k < n->n_out; k++)
+		if (n->out[k] >= 0 && !is_const(g, n->out[k]))
+			return false;
+	return true;
+}
+
+/* May output 0 be the memory of input 0? */
+static bool is_view(const struct rg_graph *g, const struct rg_plan *p, const struct rg_node *n)
+{
+	const struct rg_plan_tensor *from, *to;
+	int k;
+
+	if (!(n->op->flags & RG_OP_VIEW) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+		return false;
+	for (k = 1; k < n->n_out; k++)
+		if (n->out[k] >= 0)
+			return false;
+	from = &p->tensors[n->in[0]];
+	to = &p->tensors[n->out[0]];
+	if (from->dtype != to->dtype || from->size_bytes != to->size_bytes)
+		return false;
+	/* An output must neither change with the next input nor be a writable constant. */
+	return !g->values[n->out[0]].is_output || from->place == RG_PLACE_ARENA;
+}
+
+static int describe_values(struct builder *b, struct rg_error *err)
+{
+	const struct rg_graph *g = b->g;
+	int i;
+
+	b->plan->n_tensors = g->n_values;
+	b->plan->tensors = rg_arena_alloc(b->arena, (size_t)g->n_values, sizeof(b->plan->tensors[0]));
+	if (!b->plan->tensors)
+		return rg_error_nomem(err, (size_t)g->n_values * sizeof(b->plan->tensors[0]));
+	for (i = 0; i < g->n_values; i++) {
+		struct rg_plan_tensor *t = &b->plan->tensors[i];
+		const struct rg_value *v = &g->values[i];
+
+		t->alias_of = t->first_step = t->last_step = -1;
+		t->place = RG_PLACE_UNUSED;
+		if (!v->shaped)
+			continue;
+		t->dtype = v->dtype;
+		t->shape = v->shape;
+		t->size_bytes = rg_tensor_bytes(v->dtype, &v->shape);
+		if (v->origin != RG_CONST_NONE) {
+			t->place = RG_PLACE_CONST;
+			t->data = v->data;
+		} else if (v->is_input) {
+			t->place = RG_PLACE_INPUT;
+			if (t->size_bytes < 0)
+				return rg_error_set(err, RG_ENOTSUP_MODEL, "input '%s' has element type %s", v->name,
+						    rg_dtype_name(v->dtype));
+		}
+	}
+	return 0;
+}
+
+static void make_alias(struct rg_plan *p, const struct rg_node *n)
+{
+	struct rg_plan_tensor *to = &p->tensors[n->out[0]];
+	int root = rg_plan_root(p, n->in[0]);
+
+	to->alias_of = root;
+	to->place = p->tensors[root].place;
+	to->data = p->tensors[root].data;
+}
+
+static int make_step(struct builder *b, int node, struct rg_error *err)
+{
+	struct rg_step *s = &b->plan->steps[b->plan->n_steps++];
+	const struct rg_node *n = &b->g->nodes[node];
+	int k;
+
+	s->node = node;
+	s->n_in = n->n_in;
+	s->n_out = n->n_out;
+	s->in = n->in;
+	s->out = n->out;
+	for (k = 0; k < n->n_out; k++) {
+		struct rg_plan_tensor *t;
+
+		if (n->out[k] < 0)
+			continue;
+		t = &b->plan->tensors[n->out[k]];
+		/* A sibling that was folded is computed again: into memory of its own. */
+		t->place = RG_PLACE_ARENA;
+		t->data = NULL;
+		if (t->size_bytes >= 0)
+			continue;
+		rg_error_set(err, RG_ENOTSUP_MODEL, "output %d ('%s') has element type %s", k,
+			     b->g->values[n->out[k]].name, rg_dtype_name(t->dtype));
+		return rg_error_at(err, "node '%s' (%s)", n->name, n->op_type);
+	}
+	return 0;
+}
+
+int rg_plan_lower(struct builder *b, struct rg_error *err)
+{
+	struct rg_graph *g = b->g;
+	struct rg_plan *p = b->plan;
+	unsigned char *value_needed = rg_calloc((size_t)g->n_values, 1);
+	unsigned char *reached = rg_calloc((size_t)g->n_nodes, 1), *live = rg_calloc((size_t)g->n_nodes, 1);
+	int i, rc = describe_values(b, err);
+
+	p->steps = rg_arena_alloc(b->arena, (size_t)g->n_nodes, sizeof(p->steps[0]));
+	p->views = rg_arena_alloc(b->arena, (size_t)g->n_nodes, sizeof(p->views[0]));
+	if (!rc && (!value_needed || !reached || !live || !p->steps || !p->views))
+		rc = rg_error_nomem(err, (size_t)g->n_nodes * sizeof(p->steps[0]));
+	if (rc)
+		goto out;
+	mark_needed(g, true, value_needed, reached);
+	mark_needed(g, false, value_needed, live);
+	for (i = 0; i < g->n_nodes && !rc; i++) {
+		const struct rg_node *n = &g->nodes[i];
+
+		if (!live[i]) {
+			if (reached[i] && all_outputs_const(g, n))
+				p->n_folded++;
+			else
+				p->n_dead++;
+		} else if (is_view(g, p, n)) {
+			make_alias(p, n);
+			p->views[p->n_views++] = i;
+		} else {
+			rc = make_step(b, i, err);
+		}
+	}
+out:
+	rg_free(value_needed);
+	rg_free(reached);
+	rg_free(live);
+	return rc;
+}
