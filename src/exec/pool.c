@@ -186,11 +186,7 @@ static void pool_run(const struct rg_par *par, int64_t n, int64_t grain, rg_par_
 	if (n_chunks > most)
 		n_chunks = most;
 	if (n_chunks <= 1 || par->lanes == 1) {
-		uint64_t start = p->watch ? rg_clock_now_ns() : 0;
-
 		fn(arg, 0, n, 0);
-		if (p->watch)
-			p->watch(p->watch_ctx, 0, start, rg_clock_now_ns());
 		return;
 	}
 	helpers = n_chunks < par->lanes ? (int)n_chunks - 1 : par->lanes - 1;

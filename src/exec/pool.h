@@ -17,7 +17,9 @@ void rg_pool_free(struct rg_pool *p);
 const struct rg_par *rg_pool_par(struct rg_pool *p);
 /*
  * When set, each lane that works on a parallel-for reports start and end of its
- * share; NULL switches it off (no clock is then read).
+ * share, on that lane; one that is too small to be split, and so runs on the
+ * caller alone, reports nothing. NULL switches it off (no clock is then read).
+ * Not while a parallel-for runs.
  */
 typedef void rg_pool_watch_fn(void *ctx, int lane, uint64_t start_ns, uint64_t end_ns);
 void rg_pool_watch(struct rg_pool *p, rg_pool_watch_fn *fn, void *ctx);
