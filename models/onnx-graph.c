@@ -194,8 +194,9 @@ static bool graph_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 		rg_error_set(r->err, RG_ENOTSUP_MODEL, "subgraphs are nested deeper than %d", RG_MAX_SUBGRAPH_DEPTH);
 		return false;
 	}
-	if (++r->n_subgraphs > ONNX_MAX_SUBGRAPHS) {
-		rg_error_set(r->err, RG_ENOTSUP_MODEL, "there are more than %d subgraphs", ONNX_MAX_SUBGRAPHS);
+	if (++r->n_subgraphs > r->max_subgraphs) {
+		rg_error_set(r->err, RG_ENOTSUP_MODEL, "more than %llu subgraphs in a file of %llu bytes",
+			     (unsigned long long)r->max_subgraphs, (unsigned long long)r->src.size);
 		return false;
 	}
 	c->a->g = rg_graph_new(c->g);
@@ -382,6 +383,8 @@ static int add_node(struct node_ctx *c)
 
 	if (!c->op_type.text || !c->op_type.text[0])
 		return rg_error_set(c->r->err, -EINVAL, "op_type is missing");
+	if (c->in.n == 0 && c->out.n == 0)
+		return rg_error_set(c->r->err, -EINVAL, "the node has neither inputs nor outputs");
 	if (++c->r->n_nodes > RG_MAX_NODES)
 		return rg_error_set(c->r->err, RG_ENOTSUP_MODEL, "there are more than %d nodes", RG_MAX_NODES);
 	if (strcmp(domain, "ai.onnx") == 0)

@@ -54,8 +54,8 @@ struct onnx_reader {
 	int dir_fd;               /* the model's folder; -1: no external data */
 	int64_t max_tensor_bytes;
 	uint64_t max_values;      /* what a file of this size can honestly name */
-	uint64_t n_values, n_nodes;
-	int n_subgraphs;
+	uint64_t max_subgraphs;   /* each takes an arena block of 64 KiB */
+	uint64_t n_values, n_nodes, n_subgraphs;
 	struct onnx_external external;
 	struct onnx_function *functions;
 	size_t n_functions, functions_cap;

@@ -13,14 +13,14 @@
  * What a file may claim, and what holds it:
  *
  *   nesting      only attribute -> subgraph recurses, at most
- *                RG_MAX_SUBGRAPH_DEPTH deep and ONNX_MAX_SUBGRAPHS in all
+ *                RG_MAX_SUBGRAPH_DEPTH deep, ONNX_MAX_SUBGRAPHS in all
  *   sizes        a tensor is decoded twice: the first pass counts the elements
  *                that are really there, the second writes. Memory is taken only
  *                after type, shape and count agree, so at most 8 bytes a byte of
  *                the file (an int64 may be a varint of one byte)
- *   counts       values are held against the size of the file, attributes and
- *                inputs against fixed limits; a node without op_type is an
- *                error at once. A file takes at most some tens of bytes of
+ *   counts       values and subgraphs are held against the size of the file, attributes and
+ *                inputs against fixed limits; a node without op_type, or without
+ *                inputs and outputs, is an error at once. A file takes at most some tens of bytes of
  *                memory a byte
  *   offsets      external data: see onnx-external.c
  *   names        bounded, UTF-8, no control characters: see onnx-stream.c
@@ -250,7 +250,12 @@ static int read_model(struct onnx_reader *r, struct rg_graph *g)
 	pb_istream_t stream = onnx_stream(r, 0, r->src.size);
 	int rc = 0;
 
+	/* The smallest node that makes a value takes 14 bytes, the smallest branch of
+	 * an If about 60. */
 	r->max_values = 1024 + r->src.size / 8;
+	r->max_subgraphs = 256 + r->src.size / 64;
+	if (r->max_subgraphs > ONNX_MAX_SUBGRAPHS)
+		r->max_subgraphs = ONNX_MAX_SUBGRAPHS;
 	onnx_set_cb(&m.graph, graph_cb, &c);
 	onnx_set_cb(&m.opset_import, opset_cb, &c);
 	onnx_set_cb(&m.functions, function_cb, &c);

@@ -353,7 +353,7 @@ static int copy_io(struct rg_graph *g, const struct rg_node *n, int count, const
 			     RG_MAX_NODE_IO);
 		return rg_error_at(err, "node '%s'", n->name);
 	}
-	*to = rg_arena_alloc(g->arena, (size_t)count + 1, sizeof(int));
+	*to = rg_arena_alloc(g->arena, (size_t)count, sizeof(int));
 	if (!*to)
 		return rg_error_nomem(err, (size_t)count * sizeof(int));
 	for (int i = 0; i < count; i++) {
@@ -385,7 +385,7 @@ int rg_graph_add_node(struct rg_graph *g, const char *domain, const char *op_typ
 	n.n_in = n_in;
 	n.n_out = n_out;
 	n.n_attrs = n_attrs;
-	n.attrs = rg_arena_alloc(g->arena, (size_t)n_attrs + 1, sizeof(*n.attrs));
+	n.attrs = rg_arena_alloc(g->arena, (size_t)n_attrs, sizeof(*n.attrs));
 	p = rg_grow(g->nodes, &g->priv->cap_nodes, (size_t)g->n_nodes + 1, sizeof(*p));
 	if (p)
 		g->nodes = p;

@@ -1,0 +1,829 @@
+/* The ONNX reader on files that are wrong, or made to hurt: every one must come
+ * back as an error that says what is wrong, and take no more memory than the
+ * file justifies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "folder.h"
+#include "models/onnx.h"
+#include "wire.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MEMORY_IS_OURS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MEMORY_IS_OURS 0
+#endif
+#endif
+#ifndef MEMORY_IS_OURS
+#define MEMORY_IS_OURS 1 /* no sanitizer keeps shadow and quarantine beside ours */
+#endif
+
+/* ---- helpers ---- */
+
+static void expect_in(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' does not contain '%s'", text, part);
+}
+
+static void check_error(int rc, const struct rg_error *err, int code, const char *part)
+{
+	char all[1024];
+
+	snprintf(all, sizeof(all), "%s: %s", err->where, err->message);
+	if (rc == 0)
+		fail_msg("accepted, although: %s", part);
+	if (rc != code || err->code != code)
+		fail_msg("code %d instead of %d: %s", rc, code, all);
+	expect_in(all, part);
+	for (const char *p = all; *p; p++)
+		assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
+}
+
+/* Loads from memory and frees the bytes; must fail with code and text. */
+static void expect_error(struct wire *m, int code, const char *part)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *g = NULL;
+	int rc = rg_onnx_load_memory(m->p, m->len, "m", &g, &err);
+
+	wire_free(m);
+	rg_graph_free(g);
+	check_error(rc, &err, code, part);
+	assert_null(g);
+}
+
+static void expect_file_error(const char *path, int code, const char *part)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *g = NULL;
+	int rc = rg_onnx_load(path, NULL, &g, &err);
+
+	rg_graph_free(g);
+	check_error(rc, &err, code, part);
+	expect_in(err.where, path);
+}
+
+static struct wire graph_of(struct wire *node)
+{
+	struct wire g = { 0 }, v = wire_value("x", RG_F32, -1, NULL);
+
+	wire_msg(&g, GRAPH_INPUT, &v);
+	if (node)
+		wire_msg(&g, GRAPH_NODE, node);
+	v = wire_value("y", RG_F32, -1, NULL);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	return g;
+}
+
+static struct wire relu_graph(void)
+{
+	struct wire n = wire_node("Relu", "x", NULL, "y");
+
+	return graph_of(&n);
+}
+
+static struct wire model_with_tensor(struct wire *t)
+{
+	struct wire g = relu_graph();
+
+	wire_msg(&g, GRAPH_INITIALIZER, t);
+	return wire_model(8, 13, &g);
+}
+
+/* ---- not ONNX ---- */
+
+static void other_formats(void **state)
+{
+	static const struct { const char *data; size_t n; const char *what; } files[] = {
+		{ "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16, "this is a PNG image, not an ONNX model" },
+		{ "PK\x03\x04\x14\0\0\0", 8, "this is a ZIP archive" },
+		{ "\x1c\0\0\0TFL3\0\0", 10, "this is a TensorFlow Lite model" },
+		{ "GGUF\x03\0\0\0", 8, "this is a GGUF model" },
+		{ "version https://git-lfs.github.com/spec/v1\n", 43, "this is a Git LFS pointer" },
+		{ "<!DOCTYPE html><html>", 21, "this is a web page" },
+		{ "hello, I am text\n", 17, "this is text, not an ONNX model" },
+		{ ": \n", 3, "this is text, not an ONNX model" }, /* ':' is the tag of the graph */
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		expect_file_error(folder_write("model.onnx", files[i].data, files[i].n), -EINVAL, files[i].what);
+	expect_file_error(folder_write("model.onnx", "\0\0\0\0", 4), -EBADMSG, "zero");
+	expect_file_error(folder_write("model.onnx", "", 0), -EINVAL, "the file is empty");
+	expect_file_error(folder_path("."), -EISDIR, "this is a directory");
+	expect_file_error(folder_path("missing.onnx"), -ENOENT, "cannot be opened");
+	expect_file_error("/dev/zero", -EINVAL, "not a regular file");
+	assert_int_equal(mkfifo(folder_path("fifo.onnx"), 0600), 0);
+	expect_file_error(folder_path("fifo.onnx"), -EINVAL, "not a regular file");
+}
+
+/* Whatever is missing at the end: an error, or (never here) a valid model. */
+static void truncated_at_every_byte(void **state)
+{
+	struct wire m = wire_small_model();
+	int valid = 0;
+
+	for (size_t n = 0; n < m.len; n++) {
+		struct rg_error err = RG_ERROR_INIT;
+		struct rg_graph *g = NULL;
+		/* A copy of exactly that size, so that a sanitizer sees a read behind it. */
+		uint8_t *copy = malloc(n ? n : 1);
+		int rc;
+
+		memcpy(copy, m.p, n);
+		rc = rg_onnx_load_memory(copy, n, "m", &g, &err);
+		free(copy);
+		rg_graph_free(g);
+		if (rc == 0)
+			valid++;
+		else
+			assert_true(err.code == rc && err.message[0]);
+	}
+	assert_int_equal(valid, 0); /* opset_import stands last */
+	wire_free(&m);
+}
+
+static void mutated(void **state)
+{
+	struct wire m = wire_small_model();
+	uint64_t stream = rg_rng_stream(1, "mutations");
+	int accepted = 0, refused = 0;
+
+	for (uint64_t i = 0; i < 20000; i++) {
+		struct rg_error err = RG_ERROR_INIT;
+		struct rg_graph *g = NULL;
+		size_t at = (size_t)rg_rng_integer(stream, 2 * i, 0, (int64_t)m.len - 1);
+		uint8_t old = m.p[at];
+
+		m.p[at] = (uint8_t)rg_rng_u64(stream, 2 * i + 1);
+		if (rg_onnx_load_memory(m.p, m.len, "m", &g, &err) == 0) {
+			accepted++;
+			rg_graph_free(g);
+		} else {
+			assert_null(g);
+			assert_true(err.message[0]);
+			refused++;
+		}
+		m.p[at] = old;
+	}
+	wire_free(&m);
+	/* Both must happen, or the test looks at nothing. */
+	assert_true(accepted > 100);
+	assert_true(refused > 1000);
+}
+
+/* ---- tensors that lie ---- */
+
+static void dims_that_overflow(void **state)
+{
+	const int64_t huge[] = { INT64_MAX, INT64_MAX }, big[] = { 1 << 20, 1 << 20, 1 << 20 },
+		      edge[] = { (int64_t)1 << 61 }, negative[] = { 2, -3 }, two_gib[] = { 1 << 29 };
+	int64_t deep[13];
+	struct wire t;
+
+	for (int i = 0; i < 13; i++)
+		deep[i] = 1;
+	t = wire_tensor("w", RG_F32, 2, huge);
+	t = model_with_tensor(&t);
+	expect_error(&t, -EOVERFLOW, "initializer 'w'");
+	t = wire_tensor("w", RG_F32, 3, big);
+	t = model_with_tensor(&t);
+	expect_error(&t, -EFBIG, "1048576x1048576x1048576");
+	t = wire_tensor("w", RG_F64, 1, edge);
+	t = model_with_tensor(&t);
+	expect_error(&t, -EOVERFLOW, "more than can be counted");
+	t = wire_tensor("w", RG_F32, 2, negative);
+	t = model_with_tensor(&t);
+	expect_error(&t, -EINVAL, "dims[1] is -3");
+	t = wire_tensor("w", RG_U8, 13, deep);
+	wire_bytes(&t, TENSOR_RAW, "x", 1);
+	t = model_with_tensor(&t);
+	expect_error(&t, RG_ENOTSUP_MODEL, "rank 13 is more than 12");
+	t = wire_tensor("w", RG_F32, 1, two_gib);
+	wire_bytes(&t, TENSOR_RAW, "tiny", 4);
+	t = model_with_tensor(&t);
+	expect_error(&t, -EINVAL, "raw_data holds 4 bytes, but float32 of shape 536870912 needs 2147483648");
+}
+
+static void data_that_does_not_fit(void **state)
+{
+	const int64_t two[] = { 2 };
+	struct wire t;
+
+#define CASE(dtype, put, code, text) do { \
+		t = wire_tensor("w", dtype, 1, two); \
+		put; \
+		t = model_with_tensor(&t); \
+		expect_error(&t, code, text); \
+	} while (0)
+	CASE(RG_F32, wire_bytes(&t, TENSOR_RAW, "1234567", 7), -EINVAL, "holds 7 bytes");
+	CASE(RG_F32, wire_bytes(&t, TENSOR_RAW, "123456789", 9), -EINVAL, "holds 9 bytes");
+	CASE(RG_F32, wire_bytes(&t, TENSOR_FLOAT, "1234", 4), -EINVAL, "float_data holds 1 entries");
+	CASE(RG_F32, wire_bytes(&t, TENSOR_FLOAT, "12345", 5), -EBADMSG, "ends inside an element");
+	CASE(RG_F32, wire_int(&t, TENSOR_INT32, 1), -EINVAL, "cannot stand in int32_data");
+	CASE(RG_F32, (void)0, -EINVAL, "there is no data");
+	CASE(RG_I8, wire_bytes(&t, TENSOR_INT32, "\x01\xac\x02", 3), -ERANGE, "int32_data holds 300, which int8 cannot");
+	CASE(RG_BOOL, wire_bytes(&t, TENSOR_INT32, "\x01\x02", 2), -ERANGE, "which bool cannot");
+	CASE(RG_I64, wire_bytes(&t, TENSOR_INT64, "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12), -EBADMSG,
+	     "damaged");
+	CASE(RG_U8, (wire_bytes(&t, TENSOR_RAW, "ab", 2), wire_int(&t, TENSOR_INT32, 1)), -EINVAL,
+	     "in both int32_data and raw_data");
+	CASE(RG_U8, (wire_bytes(&t, TENSOR_RAW, "ab", 2), wire_bytes(&t, TENSOR_RAW, "ab", 2)), -EINVAL,
+	     "raw_data stands twice");
+	CASE(RG_U8, wire_int(&t, TENSOR_RAW, 1), -EBADMSG, "raw_data has the wrong wire type");
+	CASE(RG_STRING, wire_str(&t, TENSOR_STRING, "a"), RG_ENOTSUP_MODEL, "tensors of strings");
+	CASE(RG_DTYPE_COUNT, (void)0, RG_ENOTSUP_MODEL, "element type 27 is not known");
+	CASE(RG_UNDEFINED, (void)0, -EINVAL, "data_type is missing");
+	CASE(RG_U8, wire_bytes(&t, TENSOR_SEGMENT, "", 0), RG_ENOTSUP_MODEL, "segments");
+#undef CASE
+	t = wire_tensor(NULL, RG_U8, 1, two);
+	wire_bytes(&t, TENSOR_RAW, "ab", 2);
+	t = model_with_tensor(&t);
+	expect_error(&t, -EINVAL, "the name is missing");
+}
+
+/* ---- external data ---- */
+
+static void expect_external(const char *location, const char *offset, const char *length, int code,
+			    const char *part)
+{
+	const int64_t four[] = { 4 };
+	struct wire t = wire_tensor("w", RG_U8, 1, four), m;
+	const char *path;
+
+	wire_external(&t, location, offset, length);
+	m = model_with_tensor(&t);
+	path = folder_write("m.onnx", m.p, m.len);
+	wire_free(&m);
+	expect_file_error(path, code, part);
+}
+
+static void external_data_outside(void **state)
+{
+	folder_write("data.bin", "abcdefgh", 8);
+	expect_external("../etc/passwd", "0", "4", -EACCES, "outside the model's folder");
+	expect_external("sub/../../x", "0", "4", -EACCES, "outside the model's folder");
+	expect_external("..", "0", "4", -EACCES, "outside the model's folder");
+	expect_external("/etc/passwd", "0", "4", -EACCES, "outside the model's folder");
+	assert_int_equal(symlink("/etc/passwd", folder_path("link")), 0);
+	expect_external("link", "0", "4", -EACCES, "outside the model's folder");
+	assert_int_equal(symlink("/etc", folder_path("dir")), 0);
+	expect_external("dir/passwd", "0", "4", -EACCES, "outside the model's folder");
+	assert_int_equal(symlink("/proc/self/fd/0", folder_path("magic")), 0);
+	expect_external("magic", "0", "4", -EACCES, "outside the model's folder");
+	assert_int_equal(symlink("loop", folder_path("loop")), 0);
+	expect_external("loop", "0", "4", -EACCES, "outside the model's folder");
+	expect_external("", "0", "4", -EINVAL, "empty location");
+	expect_external(NULL, "0", "4", -EINVAL, "has no location");
+	expect_external("missing.bin", "0", "4", -ENOENT, "'missing.bin' cannot be opened");
+	expect_external(".", "0", "4", -EINVAL, "not a regular file");
+	assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
+	expect_external("fifo", "0", "4", -EINVAL, "not a regular file");
+	expect_external("data.bin", "8", "4", -EINVAL, "takes bytes 8 to 12 of 'data.bin', which ends at 8");
+	expect_external("data.bin", "9", NULL, -EINVAL, "starts at byte 9");
+	expect_external("data.bin", "9223372036854775807", "9223372036854775807", -EINVAL, "starts at byte");
+	expect_external("data.bin", "0", "9223372036854775807", -EINVAL, "which ends at 8");
+	expect_external("data.bin", "0", "5", -EINVAL, "holds 5 bytes, but type and shape need 4");
+	expect_external("data.bin", "0", NULL, -EINVAL, "holds 8 bytes, but type and shape need 4");
+	expect_external("data.bin", "-1", "4", -EINVAL, "offset is '-1'");
+	expect_external("data.bin", "0x10", "4", -EINVAL, "offset is '0x10'");
+	expect_external("data.bin", "99999999999999999999", "4", -EINVAL, "not a number of bytes");
+}
+
+/* The model itself is a file in its folder like others: harmless, so allowed. */
+static void external_data_in_the_model_itself(void **state)
+{
+	const int64_t four[] = { 4 };
+	struct wire t = wire_tensor("w", RG_U8, 1, four), m;
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *g;
+	const char *path;
+
+	wire_external(&t, "m.onnx", "0", "4");
+	m = model_with_tensor(&t);
+	path = folder_write("m.onnx", m.p, m.len);
+	assert_int_equal(rg_onnx_load(path, NULL, &g, &err), 0);
+	assert_memory_equal(g->values[rg_graph_find_value(g, "w")].data, m.p, 4);
+	rg_graph_free(g);
+	wire_free(&m);
+}
+
+/* Many tensors over the same bytes, under two names of one file. */
+static void external_data_is_not_multiplied(void **state)
+{
+	static uint8_t data[1 << 20];
+	const int64_t dims[] = { sizeof(data) };
+	struct wire g = relu_graph(), m;
+	const char *path = folder_write("data.bin", data, sizeof(data));
+
+	assert_int_equal(link(path, folder_path("other.bin")), 0);
+	for (int i = 0; i < 100; i++) {
+		char name[16];
+		struct wire t;
+
+		snprintf(name, sizeof(name), "w%d", i);
+		t = wire_tensor(name, RG_U8, 1, dims);
+		wire_external(&t, i % 2 ? "data.bin" : "other.bin", "0", NULL);
+		wire_msg(&g, GRAPH_INITIALIZER, &t);
+	}
+	m = wire_model(8, 13, &g);
+	path = folder_write("m.onnx", m.p, m.len);
+	wire_free(&m);
+	expect_file_error(path, -EINVAL, "more bytes from");
+}
+
+static void external_data_needs_a_folder(void **state)
+{
+	const int64_t four[] = { 4 };
+	struct wire t = wire_tensor("w", RG_U8, 1, four);
+
+	wire_external(&t, "data.bin", "0", "4");
+	t = model_with_tensor(&t);
+	expect_error(&t, -EACCES, "not read for a model in memory");
+}
+
+/* ---- graphs ---- */
+
+static void versions(void **state)
+{
+	struct wire g, m, o = { 0 };
+
+#define CASE(ir, opset, code, text) do { \
+		g = relu_graph(); \
+		m = wire_model(ir, opset, &g); \
+		expect_error(&m, code, text); \
+	} while (0)
+	CASE(8, 0, -EINVAL, "opset version 0");
+	CASE(8, 99, RG_ENOTSUP_MODEL, "opset 99");
+	CASE(8, INT64_MAX, RG_ENOTSUP_MODEL, "opset 9223372036854775807");
+	CASE(8, -1, -EINVAL, "opset_import is missing");
+	CASE(0, 13, -EINVAL, "ir_version is missing");
+	CASE(99, 13, RG_ENOTSUP_MODEL, "ir_version 99 is newer");
+#undef CASE
+	g = relu_graph();
+	m = wire_model(8, 13, &g);
+	wire_int(&o, 2, 14);
+	wire_msg(&m, MODEL_OPSET, &o);
+	expect_error(&m, -EINVAL, "imported twice");
+	g = relu_graph();
+	m = wire_model(8, 13, &g);
+	g = relu_graph();
+	wire_msg(&m, MODEL_GRAPH, &g);
+	expect_error(&m, -EINVAL, "two graphs");
+	memset(&m, 0, sizeof(m));
+	wire_int(&m, MODEL_IR, 8);
+	expect_error(&m, -EINVAL, "holds no graph");
+}
+
+static void names(void **state)
+{
+	static const struct { const char *name; const char *what; } bad[] = {
+		{ "a\x1b[2Jb", "holds a control character" },
+		{ "a\nb", "holds a control character" },
+		{ "a\x7f", "holds a control character" },
+		{ "a\xc2\x9b" "b", "holds a control character" }, /* C1: CSI in one character */
+		{ "a\xff", "is not valid UTF-8" },
+		{ "a\xc3", "is not valid UTF-8" },
+		{ "\xc0\x80", "is not valid UTF-8" },             /* overlong */
+		{ "\xed\xa0\x80", "is not valid UTF-8" },         /* a surrogate */
+		{ "\xf4\x90\x80\x80", "is not valid UTF-8" },     /* beyond U+10FFFF */
+	};
+	struct wire g, m, n;
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *graph;
+	char *longest = malloc(70001);
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		n = wire_node("Relu", "x", NULL, bad[i].name);
+		g = graph_of(&n);
+		m = wire_model(8, 13, &g);
+		expect_error(&m, -EINVAL, bad[i].what);
+	}
+	n = wire_node("Relu", "x", NULL, NULL);
+	wire_bytes(&n, NODE_OUTPUT, "y\0z", 3);
+	g = graph_of(&n);
+	m = wire_model(8, 13, &g);
+	expect_error(&m, -EINVAL, "holds a control character");
+	memset(longest, 'a', 70000);
+	longest[70000] = '\0';
+	n = wire_node("Relu", "x", NULL, longest);
+	g = graph_of(&n);
+	m = wire_model(8, 13, &g);
+	expect_error(&m, -E2BIG, "more than the limit");
+	free(longest);
+	/* Other languages are welcome. */
+	n = wire_node("Relu", "x", NULL, "y");
+	wire_str(&n, NODE_NAME, "\xe5\xb1\xa4-\xf0\x9f\x99\x82-\xc3\xa9");
+	g = graph_of(&n);
+	m = wire_model(8, 13, &g);
+	assert_int_equal(rg_onnx_load_memory(m.p, m.len, "m", &graph, &err), 0);
+	rg_graph_free(graph);
+	wire_free(&m);
+}
+
+static void nodes(void **state)
+{
+	struct wire g, m, n, a = { 0 };
+	const int64_t one[] = { 1 };
+
+#define CASE(code, text) do { \
+		g = graph_of(&n); \
+		m = wire_model(8, 13, &g); \
+		expect_error(&m, code, text); \
+	} while (0)
+#define ATTR(put) do { \
+		n = wire_node("Relu", "x", NULL, "y"); \
+		wire_str(&a, ATTR_NAME, "k"); \
+		put; \
+		wire_msg(&n, NODE_ATTR, &a); \
+	} while (0)
+	n = wire_node(NULL, "x", NULL, "y");
+	CASE(-EINVAL, "node 0 (?): op_type is missing");
+	n = wire_node("Nonsense", "x", NULL, "y");
+	CASE(RG_ENOTSUP_MODEL, "Nonsense");
+	n = wire_node("Relu", "x", NULL, "y");
+	wire_str(&n, NODE_DOMAIN, "com.example");
+	CASE(RG_ENOTSUP_MODEL, "com.example.Relu");
+	n = wire_node("Relu", "nowhere", NULL, "y");
+	CASE(-EINVAL, "nowhere");
+	n = wire_node("Relu", "x", NULL, "x");
+	CASE(-EINVAL, "'x'");
+	n = wire_node("Add", "y", "x", "y");
+	CASE(-EINVAL, "cycle");
+	n = wire_node("Relu", "x", NULL, "y");
+	wire_int(&n, NODE_ATTR, 5);
+	CASE(-EBADMSG, "wrong wire type");
+	n = wire_node("Relu", "x", NULL, "y");
+	wire_int(&n, NODE_NAME, 5);
+	CASE(-EBADMSG, "wrong wire type");
+
+	ATTR((void)0);
+	CASE(-EINVAL, "attribute 'k': the attribute has no value");
+	ATTR((wire_int(&a, ATTR_I, 1), wire_int(&a, ATTR_TYPE, 4)));
+	CASE(-EINVAL, "does not hold what its type");
+	ATTR((wire_int(&a, ATTR_INTS, 1), wire_f32(&a, ATTR_FLOATS, 1)));
+	CASE(-EINVAL, "lists of two types");
+	ATTR((wire_int(&a, ATTR_TYPE, 99)));
+	CASE(RG_ENOTSUP_MODEL, "attribute type 99");
+	ATTR((wire_bytes(&a, ATTR_TENSORS, "", 0), wire_int(&a, ATTR_TYPE, 9)));
+	CASE(RG_ENOTSUP_MODEL, "a list of tensors");
+	ATTR((wire_str(&a, ATTR_REF, "outer"), wire_int(&a, ATTR_I, 1)));
+	CASE(-EINVAL, "outside a function");
+	ATTR(wire_bytes(&a, ATTR_STRINGS, "a\0b", 3));
+	CASE(RG_ENOTSUP_MODEL, "NUL");
+	ATTR(wire_int(&a, ATTR_I, 1));
+	wire_str(&a, ATTR_NAME, "k");
+	wire_int(&a, ATTR_I, 2);
+	wire_msg(&n, NODE_ATTR, &a);
+	CASE(-EINVAL, "attribute 'k' stands twice");
+#undef ATTR
+#undef CASE
+	g = relu_graph();
+	n = wire_node("Relu", "x", NULL, "y");
+	wire_msg(&g, GRAPH_NODE, &n);
+	m = wire_model(8, 13, &g);
+	expect_error(&m, -EINVAL, "produced by two nodes");
+
+	g = relu_graph();
+	for (int i = 0; i < 2; i++) {
+		n = wire_tensor("w", RG_U8, 1, one);
+		wire_bytes(&n, TENSOR_RAW, "a", 1);
+		wire_msg(&g, GRAPH_INITIALIZER, &n);
+	}
+	m = wire_model(8, 13, &g);
+	expect_error(&m, -EINVAL, "initializer 'w'");
+
+	g = relu_graph();
+	n = wire_value("x", RG_F32, -1, NULL);
+	wire_msg(&g, GRAPH_INPUT, &n);
+	m = wire_model(8, 13, &g);
+	expect_error(&m, -EINVAL, "listed twice");
+
+	g = relu_graph();
+	a = wire_tensor("sparse", RG_F32, 1, one);
+	wire_msg(&n, 1, &a);
+	wire_msg(&g, GRAPH_SPARSE, &n);
+	m = wire_model(8, 13, &g);
+	expect_error(&m, RG_ENOTSUP_MODEL, "initializer 'sparse': sparse initializers");
+
+	n = wire_node("Local", "x", NULL, "y");
+	g = graph_of(&n);
+	m = wire_model(8, 13, &g);
+	wire_str(&a, 1, "Local");
+	wire_msg(&m, MODEL_FUNCTION, &a);
+	expect_error(&m, RG_ENOTSUP_MODEL, "model-local function Local");
+}
+
+/* A graph input that is a sequence: type 4 of TypeProto. */
+static void other_types(void **state)
+{
+	struct wire g = relu_graph(), v = { 0 }, type = { 0 }, m;
+
+	wire_bytes(&type, 4, "\x0a\x00", 2);
+	wire_str(&v, 1, "seq");
+	wire_msg(&v, 2, &type);
+	wire_msg(&g, GRAPH_INPUT, &v);
+	m = wire_model(8, 13, &g);
+	expect_error(&m, RG_ENOTSUP_MODEL, "input 'seq': it is a sequence");
+}
+
+static void empty_graph(void **state)
+{
+	struct wire g = { 0 }, m = wire_model(8, 13, &g);
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *graph = NULL;
+	int rc = rg_onnx_load_memory(m.p, m.len, "m", &graph, &err);
+
+	wire_free(&m);
+	/* Whether a graph of nothing is a model is the graph's to say; it must not
+	 * come back half. */
+	if (rc)
+		check_error(rc, &err, rc, "graph");
+	else
+		assert_int_equal(graph->n_nodes + graph->n_values, 0);
+	rg_graph_free(graph);
+}
+
+static void a_long_chain(void **state)
+{
+	struct wire g = { 0 }, v = wire_value("v0", RG_F32, -1, NULL), m, n;
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *graph = NULL;
+	enum { LENGTH = 100000 };
+	char in[16], out[16];
+
+	wire_msg(&g, GRAPH_INPUT, &v);
+	/* Backwards, so that sorting has to walk the whole chain. */
+	for (int i = LENGTH; i > 0; i--) {
+		snprintf(in, sizeof(in), "v%d", i - 1);
+		snprintf(out, sizeof(out), "v%d", i);
+		n = wire_node("Relu", in, NULL, out);
+		wire_msg(&g, GRAPH_NODE, &n);
+	}
+	snprintf(out, sizeof(out), "v%d", LENGTH);
+	v = wire_value(out, RG_F32, -1, NULL);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, 13, &g);
+	if (rg_onnx_load_memory(m.p, m.len, "m", &graph, &err))
+		fail_msg("%s: %s", err.where, err.message);
+	assert_int_equal(graph->n_nodes, LENGTH);
+	assert_string_equal(graph->values[graph->nodes[0].in[0]].name, "v0");
+	rg_graph_free(graph);
+	wire_free(&m);
+}
+
+static struct wire nested(int levels)
+{
+	struct wire g = relu_graph();
+
+	for (int i = 0; i < levels; i++) {
+		struct wire n = wire_node("Relu", "x", NULL, "y"), a = { 0 };
+
+		wire_str(&a, ATTR_NAME, "body");
+		wire_msg(&a, ATTR_G, &g);
+		wire_msg(&n, NODE_ATTR, &a);
+		g = graph_of(&n);
+	}
+	return wire_model(8, 13, &g);
+}
+
+static void deep_subgraphs(void **state)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *g = NULL;
+	struct wire m = nested(RG_MAX_SUBGRAPH_DEPTH);
+
+	if (rg_onnx_load_memory(m.p, m.len, "m", &g, &err))
+		fail_msg("%s: %s", err.where, err.message);
+	rg_graph_free(g);
+	wire_free(&m);
+	m = nested(RG_MAX_SUBGRAPH_DEPTH + 1);
+	expect_error(&m, RG_ENOTSUP_MODEL, "nested deeper than 32");
+	m = nested(10000);
+	expect_error(&m, RG_ENOTSUP_MODEL, "nested deeper than 32");
+}
+
+/* ---- memory ---- */
+
+struct outcome {
+	int rc;
+	long grown_kib;
+	char text[256];
+};
+
+/* Loads in a child of its own, so that the peak is this load's alone. */
+static struct outcome load_measured(const struct wire *m)
+{
+	const char *path = folder_write("big.onnx", m->p, m->len);
+	struct outcome *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), r;
+	int status;
+	pid_t pid;
+
+	assert_true(o != MAP_FAILED);
+	pid = fork();
+	if (pid == 0) {
+		struct rg_error err = RG_ERROR_INIT;
+		struct rusage before, after;
+		struct rg_graph *g = NULL;
+
+		getrusage(RUSAGE_SELF, &before);
+		o->rc = rg_onnx_load(path, NULL, &g, &err);
+		getrusage(RUSAGE_SELF, &after);
+		o->grown_kib = after.ru_maxrss - before.ru_maxrss;
+		snprintf(o->text, sizeof(o->text), "%.250s", err.message);
+		rg_graph_free(g);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	r = *o;
+	munmap(o, sizeof(*o));
+	return r;
+}
+
+/* Peaks grow from what the process already held, so a bound is in tens of MB. */
+static void expect_peak(struct wire *m, int code, const char *part, long limit_mib)
+{
+	struct outcome o = load_measured(m);
+
+	print_message("%zu bytes: peak grew by %ld KiB: %s\n", m->len, o.grown_kib, o.text);
+	wire_free(m);
+	assert_int_equal(o.rc, code);
+	expect_in(o.text, part);
+	if (MEMORY_IS_OURS)
+		assert_true(o.grown_kib <= limit_mib * 1024);
+}
+
+enum { TEN_MB = 10 * 1000 * 1000 };
+
+static void ten_mb_of_empty_nodes(void **state)
+{
+	struct wire g = { 0 }, m;
+
+	while (g.len < TEN_MB)
+		wire_bytes(&g, GRAPH_NODE, "", 0);
+	m = wire_model(8, 13, &g);
+	expect_peak(&m, -EINVAL, "op_type is missing", 4);
+}
+
+static void ten_mb_of_small_nodes(void **state)
+{
+	struct wire g = { 0 }, m;
+
+	while (g.len < TEN_MB)
+		wire_bytes(&g, GRAPH_NODE, "\x22\x01" "A", 3);
+	m = wire_model(8, 13, &g);
+	expect_peak(&m, -EINVAL, "neither inputs nor outputs", 4);
+	/* The smallest that passes, with one output that nobody wants. */
+	while (g.len < TEN_MB)
+		wire_bytes(&g, GRAPH_NODE, "\x12\x00\x22\x01" "A", 5);
+	m = wire_model(8, 13, &g);
+	expect_peak(&m, RG_ENOTSUP_MODEL, "operator A", 500);
+}
+
+static void ten_mb_of_names(void **state)
+{
+	struct wire g = { 0 }, m, n = { 0 };
+	uint32_t i = 0;
+	char name[16];
+
+	/* As many distinct names as the bytes allow. */
+	while (g.len < TEN_MB) {
+		for (int k = 0; k < 60000; k++, i++) {
+			size_t len = 0;
+
+			for (uint32_t v = i; v || !len; v /= 64)
+				name[len++] = (char)('0' + v % 64);
+			wire_bytes(&n, NODE_OUTPUT, name, len);
+		}
+		wire_str(&n, NODE_OP, "A");
+		wire_msg(&g, GRAPH_NODE, &n);
+	}
+	m = wire_model(8, 13, &g);
+	expect_peak(&m, -E2BIG, "values in a file of", 500);
+}
+
+static void ten_mb_of_attributes(void **state)
+{
+	struct wire g = { 0 }, m, n = { 0 };
+	char attr[16];
+
+	while (g.len < TEN_MB) {
+		for (int k = 0; k < 1000; k++) {
+			int len = snprintf(attr, sizeof(attr), "\x0a\x03%03d\x18", k); /* name, i */
+
+			attr[len++] = 1;
+			wire_bytes(&n, NODE_ATTR, attr, (size_t)len);
+		}
+		wire_str(&n, NODE_OP, "A");
+		wire_str(&n, NODE_OUTPUT, "");
+		wire_msg(&g, GRAPH_NODE, &n);
+	}
+	m = wire_model(8, 13, &g);
+	expect_peak(&m, RG_ENOTSUP_MODEL, "operator A", 500);
+}
+
+static void ten_mb_of_subgraphs(void **state)
+{
+	struct wire g = { 0 }, m, n = { 0 }, a = { 0 };
+
+	while (g.len < TEN_MB) {
+		wire_str(&a, ATTR_NAME, "g");
+		wire_bytes(&a, ATTR_G, "\x0a\x05\x12\x00\x22\x01" "A", 7); /* one node */
+		wire_msg(&n, NODE_ATTR, &a);
+		wire_str(&n, NODE_OP, "A");
+		wire_str(&n, NODE_OUTPUT, "");
+		wire_msg(&g, GRAPH_NODE, &n);
+	}
+	m = wire_model(8, 13, &g);
+	expect_peak(&m, RG_ENOTSUP_MODEL, "more than 4096 subgraphs", 300);
+}
+
+/* Claims in a small file: 2 GiB of weights, and an int64 for every byte. */
+static void claims_take_nothing(void **state)
+{
+	const int64_t two_gib[] = { 1 << 29 };
+	struct wire t = wire_tensor("w", RG_F32, 1, two_gib), m;
+
+	wire_bytes(&t, TENSOR_RAW, "tiny", 4);
+	m = model_with_tensor(&t);
+	assert_true(m.len < 1024);
+	expect_peak(&m, -EINVAL, "needs 2147483648", 2);
+}
+
+static void every_allocation_fails_once(void **state)
+{
+	struct wire m = wire_small_model();
+	const char *path = folder_write("m.onnx", m.p, m.len);
+	uint64_t n = 1;
+
+	wire_free(&m);
+	for (;; n++) {
+		struct rg_error err = RG_ERROR_INIT;
+		struct rg_graph *g = NULL;
+		int rc;
+		bool failed;
+
+		rg_alloc_fail_at(n);
+		rc = rg_onnx_load(path, NULL, &g, &err);
+		failed = rg_alloc_did_fail();
+		rg_alloc_fail_at(0);
+		rg_graph_free(g);
+		if (!failed) {
+			assert_int_equal(rc, 0);
+			break;
+		}
+		if (rc != -ENOMEM)
+			fail_msg("allocation %d failed: code %d, %s", (int)n, rc, err.message);
+		assert_null(g);
+	}
+	assert_true(n > 30);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, folder_setup, folder_teardown)
+		TEST(other_formats),
+		TEST(truncated_at_every_byte),
+		TEST(mutated),
+		TEST(dims_that_overflow),
+		TEST(data_that_does_not_fit),
+		TEST(external_data_outside),
+		TEST(external_data_in_the_model_itself),
+		TEST(external_data_is_not_multiplied),
+		TEST(external_data_needs_a_folder),
+		TEST(versions),
+		TEST(names),
+		TEST(nodes),
+		TEST(other_types),
+		TEST(empty_graph),
+		TEST(a_long_chain),
+		TEST(deep_subgraphs),
+		TEST(ten_mb_of_empty_nodes),
+		TEST(ten_mb_of_small_nodes),
+		TEST(ten_mb_of_names),
+		TEST(ten_mb_of_attributes),
+		TEST(ten_mb_of_subgraphs),
+		TEST(claims_take_nothing),
+		TEST(every_allocation_fails_once),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
