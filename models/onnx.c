@@ -18,10 +18,10 @@
  *                that are really there, the second writes. Memory is taken only
  *                after type, shape and count agree, so at most 8 bytes a byte of
  *                the file (an int64 may be a varint of one byte)
- *   counts       values and subgraphs are held against the size of the file, attributes and
- *                inputs against fixed limits; a node without op_type, or without
- *                inputs and outputs, is an error at once. A file takes at most some tens of bytes of
- *                memory a byte
+ *   counts       values and subgraphs are held against the size of the file,
+ *                attributes and inputs against fixed limits; a node without
+ *                op_type, or without inputs and outputs, is an error at once. A
+ *                file takes at most some tens of bytes of memory a byte
  *   offsets      external data: see onnx-external.c
  *   names        bounded, UTF-8, no control characters: see onnx-stream.c
  *   changes      the file is read with pread, never mapped: if somebody cuts a
