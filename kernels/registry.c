@@ -19,9 +19,11 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_conv_transpose,
 	&rg_kernels_ref_einsum,
 	&rg_kernels_ref_matmul,
+	&rg_kernels_ref_norm,
 	&rg_kernels_ref_pool,
 	&rg_kernels_ref_resize,
 	&rg_kernels_ref_rnn,
+	&rg_kernels_ref_softmax,
 	&rg_kernels_ref_unary,
 	&rg_kernels_ref_variadic,
 };

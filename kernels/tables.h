@@ -16,9 +16,11 @@ extern const struct rg_kernel_table rg_kernels_ref_conv_integer;
 extern const struct rg_kernel_table rg_kernels_ref_conv_transpose;
 extern const struct rg_kernel_table rg_kernels_ref_einsum;
 extern const struct rg_kernel_table rg_kernels_ref_matmul;
+extern const struct rg_kernel_table rg_kernels_ref_norm;
 extern const struct rg_kernel_table rg_kernels_ref_pool;
 extern const struct rg_kernel_table rg_kernels_ref_resize;
 extern const struct rg_kernel_table rg_kernels_ref_rnn;
+extern const struct rg_kernel_table rg_kernels_ref_softmax;
 extern const struct rg_kernel_table rg_kernels_ref_unary;
 extern const struct rg_kernel_table rg_kernels_ref_variadic;
 

@@ -77,6 +77,108 @@ void rg_ref_store(const struct rg_tensor *t, int64_t first, int64_t stride, int6
 	}
 }
 
+/* Whether s is a suffix of `out` behind ones: then it simply repeats. */
+static bool repeats(const struct rg_shape *s, const struct rg_shape *out)
+{
+	int lead = 0;
+
+	while (lead < s->rank && s->dim[lead] == 1)
+		lead++;
+	for (int d = lead; d < s->rank; d++)
+		if (s->dim[d] != out->dim[out->rank - s->rank + d])
+			return false;
+	return true;
+}
+
+void rg_ref_load_broadcast(const struct rg_tensor *t, const struct rg_shape *out, int64_t first, int64_t n,
+			   double *buf)
+{
+	int64_t strides[RG_MAX_RANK], index[RG_MAX_RANK], at = 0, count, m;
+
+	if (repeats(&t->shape, out)) {
+		count = rg_shape_count(&t->shape);
+		for (at = first % count; n > 0; n -= m, buf += m, at = 0) {
+			m = n < count - at ? n : count - at;
+			rg_ref_load(t, at, 1, m, buf);
+		}
+		return;
+	}
+	rg_shape_broadcast_strides(&t->shape, out, strides);
+	for (int d = out->rank - 1; d >= 0; d--) {
+		index[d] = first % out->dim[d];
+		first /= out->dim[d];
+		at += index[d] * strides[d];
+	}
+	for (int64_t i = 0; i < n; i++) {
+		buf[i] = rg_ref_get(t, at);
+		for (int d = out->rank - 1; d >= 0; d--) {
+			at += strides[d];
+			if (++index[d] < out->dim[d])
+				break;
+			at -= strides[d] * out->dim[d];
+			index[d] = 0;
+		}
+	}
+}
+
+double rg_ref_sum(const double *buf, int64_t n)
+{
+	double s[4] = { 0 };
+	int64_t i = 0;
+
+	for (; i + 4 <= n; i += 4)
+		for (int j = 0; j < 4; j++)
+			s[j] += buf[i + j];
+	for (; i < n; i++)
+		s[0] += buf[i];
+	return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+void rg_ref_split(const struct rg_shape *s, uint32_t axes, struct rg_ref_split *out)
+{
+	int64_t strides[RG_MAX_RANK];
+	struct rg_ref_dims *last = NULL;
+
+	memset(out, 0, sizeof(*out));
+	out->kept.count = out->reduced.count = 1;
+	rg_shape_strides(s, strides);
+	for (int d = 0; d < s->rank; d++) {
+		struct rg_ref_dims *to = axes >> d & 1 ? &out->reduced : &out->kept;
+
+		to->count *= s->dim[d];
+		if (s->dim[d] == 1)
+			continue;
+		/* a neighbour of the same kind: one longer dimension */
+		if (last == to) {
+			to->dim[to->n - 1] *= s->dim[d];
+			to->stride[to->n - 1] = strides[d];
+		} else {
+			to->dim[to->n] = s->dim[d];
+			to->stride[to->n++] = strides[d];
+		}
+		last = to;
+	}
+	if (out->reduced.n) {
+		out->reduced.n--;
+		out->run = out->reduced.dim[out->reduced.n];
+		out->step = out->reduced.stride[out->reduced.n];
+	} else {
+		out->run = out->step = 1;
+	}
+}
+
+bool rg_ref_dims_next(const struct rg_ref_dims *d, int64_t *index, int64_t *at)
+{
+	for (int i = d->n - 1; i >= 0; i--) {
+		*at += d->stride[i];
+		if (++index[i] < d->dim[i])
+			return true;
+		*at -= d->stride[i] * d->dim[i];
+		index[i] = 0;
+	}
+	return false;
+}
+
 /* Whether dimension d of the walk can be merged into the one outside it. */
 static bool can_merge(const struct rg_walk *w, int outer, int64_t dim, const int64_t *stride)
 {

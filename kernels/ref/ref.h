@@ -26,6 +26,11 @@
  */
 void rg_ref_load(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, double *buf);
 void rg_ref_store(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, const double *buf);
+/* n elements from flat index `first` of shape `out` on, t broadcast to it; n > 0. */
+void rg_ref_load_broadcast(const struct rg_tensor *t, const struct rg_shape *out, int64_t first, int64_t n,
+			   double *buf);
+/* In a fixed order, four partial sums. */
+double rg_ref_sum(const double *buf, int64_t n);
 /* One element. */
 double rg_ref_get(const struct rg_tensor *t, int64_t i);
 void rg_ref_set(const struct rg_tensor *t, int64_t i, double v);
@@ -51,5 +56,28 @@ struct rg_walk {
 void rg_walk_start(struct rg_walk *w, const struct rg_shape *out, int n,
 		   const struct rg_shape *const *shapes);
 bool rg_walk_next(struct rg_walk *w);
+
+/*
+ * A shape split into the dimensions that a reduction keeps and those that it
+ * folds (bits of `axes`), neighbours of a kind merged. The innermost folded
+ * dimension stands apart as `run` elements `step` apart:
+ *
+ *   index and at start at 0, at least one element on each side
+ *   do {
+ *           inner = at; do { run elements from inner on } while (next(&reduced, ...));
+ *   } while (rg_ref_dims_next(&kept, index, &at));
+ */
+struct rg_ref_dims {
+	int n;
+	int64_t count; /* elements, the run included */
+	int64_t dim[RG_MAX_RANK], stride[RG_MAX_RANK];
+};
+struct rg_ref_split {
+	struct rg_ref_dims kept, reduced;
+	int64_t run, step;
+};
+void rg_ref_split(const struct rg_shape *s, uint32_t axes, struct rg_ref_split *out);
+/* Moves *at to the next element; false, and back at the start, after the last. */
+bool rg_ref_dims_next(const struct rg_ref_dims *d, int64_t *index, int64_t *at);
 
 #endif

@@ -53,34 +53,6 @@ static int run_max(const struct rg_call *c, const struct rg_par *par, struct rg_
 	return fold(c, &rg_ref_max);
 }
 
-/* n elements of t from flat output index `first` on, t broadcast to `out`. */
-static void load_broadcast(const struct rg_tensor *t, const struct rg_shape *out, int64_t first, int64_t n,
-			   double *buf)
-{
-	int64_t strides[RG_MAX_RANK], index[RG_MAX_RANK], at = 0;
-
-	if (rg_shape_equal(&t->shape, out)) {
-		rg_ref_load(t, first, 1, n, buf);
-		return;
-	}
-	rg_shape_broadcast_strides(&t->shape, out, strides);
-	for (int d = out->rank - 1; d >= 0; d--) {
-		index[d] = first % out->dim[d];
-		first /= out->dim[d];
-		at += index[d] * strides[d];
-	}
-	for (int64_t i = 0; i < n; i++) {
-		buf[i] = rg_ref_get(t, at);
-		for (int d = out->rank - 1; d >= 0; d--) {
-			at += strides[d];
-			if (++index[d] < out->dim[d])
-				break;
-			at -= strides[d] * out->dim[d];
-			index[d] = 0;
-		}
-	}
-}
-
 /* Sums in double and rounds once. */
 static int add_all(const struct rg_call *c, double divisor)
 {
@@ -91,9 +63,9 @@ static int add_all(const struct rg_call *c, double divisor)
 	for (int64_t i = 0; i < total; i += RG_REF_CHUNK) {
 		int64_t n = total - i < RG_REF_CHUNK ? total - i : RG_REF_CHUNK;
 
-		load_broadcast(&c->in[0], &out->shape, i, n, sum);
+		rg_ref_load_broadcast(&c->in[0], &out->shape, i, n, sum);
 		for (int k = 1; k < c->node->n_in; k++) {
-			load_broadcast(&c->in[k], &out->shape, i, n, buf);
+			rg_ref_load_broadcast(&c->in[k], &out->shape, i, n, buf);
 			for (int64_t j = 0; j < n; j++)
 				sum[j] += buf[j];
 		}

@@ -24,6 +24,7 @@ static const struct {
 	FAMILY(math),
 	FAMILY(move),
 	FAMILY(nn),
+	FAMILY(norm),
 	FAMILY(pool),
 	FAMILY(rnn),
 };
