@@ -21,6 +21,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_matmul,
 	&rg_kernels_ref_norm,
 	&rg_kernels_ref_pool,
+	&rg_kernels_ref_reduce,
 	&rg_kernels_ref_resize,
 	&rg_kernels_ref_rnn,
 	&rg_kernels_ref_softmax,

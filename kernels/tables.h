@@ -18,6 +18,7 @@ extern const struct rg_kernel_table rg_kernels_ref_einsum;
 extern const struct rg_kernel_table rg_kernels_ref_matmul;
 extern const struct rg_kernel_table rg_kernels_ref_norm;
 extern const struct rg_kernel_table rg_kernels_ref_pool;
+extern const struct rg_kernel_table rg_kernels_ref_reduce;
 extern const struct rg_kernel_table rg_kernels_ref_resize;
 extern const struct rg_kernel_table rg_kernels_ref_rnn;
 extern const struct rg_kernel_table rg_kernels_ref_softmax;

@@ -26,6 +26,7 @@ static const struct {
 	FAMILY(nn),
 	FAMILY(norm),
 	FAMILY(pool),
+	FAMILY(reduce),
 	FAMILY(rnn),
 };
 
