@@ -206,7 +206,7 @@ int rg_report_run_json(struct rg_str *out, const struct rg_analysis *a, const st
 	rg_json_int(&j, o, "n_unknown_cost", a->n_unknown_cost);
 	o = rg_json_put(&j, j.root, "overhead", json_object());
 	quantile(&j, o, "ratio", "low", "high", &a->overhead);
-	rg_json_num(&j, o, "span_ns", rg_recording_number(r, "overhead.span_ns"));
+	rg_json_num(&j, o, "span_cost_ns", rg_recording_number(r, "session.span_cost_ns"));
 	roofs(&j, a);
 	o = rg_json_put(&j, j.root, "ops", json_array());
 	for (int i = 0; i < shown; i++)

@@ -84,7 +84,7 @@ static void machine_line(struct rg_str *s, const struct rg_recording *r)
 		sep(s);
 		rg_str_printf(s, "%.0f cores", cores);
 	}
-	v = rg_recording_text(r, "machine.isa", "");
+	v = rg_recording_text(r, "session.isa", rg_recording_text(r, "machine.isa", ""));
 	if (*v) {
 		sep(s);
 		rg_str_add(s, v);
@@ -103,7 +103,7 @@ static void machine_line(struct rg_str *s, const struct rg_recording *r)
 		sep(s);
 		rg_str_printf(s, "governor %s", v);
 	}
-	if (rg_recording_number(r, "machine.hypervisor") > 0) {
+	if (strcmp(rg_recording_text(r, "machine.hypervisor", "no"), "yes") == 0) {
 		sep(s);
 		rg_str_add(s, "under a hypervisor");
 	}
@@ -188,7 +188,7 @@ static void totals_line(struct rg_str *s, const struct rg_analysis *a)
 
 static void overhead_line(struct rg_str *s, const struct rg_analysis *a)
 {
-	double cost = rg_recording_number(a->rec, "overhead.span_ns");
+	double cost = rg_recording_number(a->rec, "session.span_cost_ns");
 	char num[64], each[64], all[64];
 	double spans = 0, share;
 
@@ -255,6 +255,17 @@ static void header(struct rg_str *out, const struct rg_analysis *a, const struct
 	if (s.len)
 		rg_str_add(&s, " (SHA-256)");
 	flush(out, st, "outputs", &s);
+	if (strcmp(rg_recording_text(r, "session.steady", "yes"), "no") == 0)
+		rg_str_add(&s, "the warm-up ended before times were steady: another load, a clock that changes, or too "
+			       "few iterations (--warmup N)");
+	flush(out, st, "warning", &s);
+	if (strcmp(rg_recording_text(r, "outputs.stable", "yes"), "no") == 0)
+		rg_str_add(&s, "the last inference gave other output bytes than the first");
+	flush(out, st, "warning", &s);
+	if (rg_recording_number(r, "session.spans_dropped") > 0)
+		rg_str_printf(&s, "%.0f spans found no room and are missing from the times of operators",
+			      rg_recording_number(r, "session.spans_dropped"));
+	flush(out, st, "warning", &s);
 	for (int i = 0; i < r->n_notes; i++) {
 		if (strcmp(r->notes[i].kind, "warning") != 0)
 			continue;

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "session/session.h"
 #include "reports/report.h"
+#include "session/session.h"
 
 enum rg_opt_id {
 	RG_OPT_DB, RG_OPT_THREADS, RG_OPT_ITERATIONS, RG_OPT_DURATION, RG_OPT_WARMUP, RG_OPT_SEED,
@@ -46,7 +46,9 @@ struct rg_args {
 	int n_positional;
 	const char *positional[4];
 	bool stdout_tty, stderr_tty, colour;
-	int columns;                  /* of the terminal; 0: not one */
+	int columns, rows;            /* of the terminal; 0: not one */
+	bool help;                    /* --help */
+	bool version;                 /* --version */
 	struct rg_arena *arena;       /* owns lists of the above */
 };
 
@@ -61,11 +63,36 @@ struct rg_cmd {
 	const char *formats;          /* "table json csv md"; NULL: --format not taken */
 	/* Returns the exit code; err filled when not 0 (main prints it). */
 	int (*run)(struct rg_args *a, struct rg_error *err);
+	bool hidden;                  /* not in the summary of verbs */
 };
 
 extern const struct rg_cmd rg_cmds[];
 extern const int rg_n_cmds;
 extern const struct rg_opt rg_opts[RG_OPT_COUNT];
+extern const char rg_cmd_version[];
+
+const struct rg_cmd *rg_cmd_find(const char *name); /* NULL: none */
+
+/*
+ * Parses argv[1..argc). Options may stand anywhere, before or after the verb;
+ * `--opt=value`, `--opt value`, `-o value`, `-ovalue`; after `--` everything is
+ * positional. The environment (RIDGE_DB, NO_COLOR) and the terminal are read by
+ * the caller into *a before. Wrong options: RG_EUSAGE with the nearest name.
+ * `a->cmd` NULL after success: only a->help or a->version was asked for.
+ * rg_args_free in any case.
+ */
+int rg_args_parse(struct rg_args *a, int argc, char **argv, struct rg_error *err);
+void rg_args_free(struct rg_args *a);
+/* The candidate nearest to `word` by edit distance, NULL when none is near. */
+const char *rg_args_nearest(const char *word, const char *const *candidates, int n);
+
+/* Text made from the table: `ridge help`, `ridge help VERB`, docs/commands.md,
+ * the man page, a completion script (false: unknown shell). */
+void rg_help_summary(struct rg_str *out, int columns);
+void rg_help_verb(struct rg_str *out, const struct rg_cmd *c, int columns);
+void rg_help_markdown(struct rg_str *out);
+void rg_help_man(struct rg_str *out);
+bool rg_help_completion(struct rg_str *out, const char *shell);
 
 /* Prints `text` to standard output, wholly or with an error (EPIPE, full disk). */
 int rg_cmd_print(const char *text, struct rg_error *err);
@@ -80,5 +107,13 @@ int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec,
 int rg_cmd_exit_code(const struct rg_error *err);
 /* A progress callback that draws one line on a terminal's stderr. */
 void rg_cmd_progress(void *args, const char *what, double fraction);
+/* Takes that line away again, before anything else is written to stderr. */
+void rg_cmd_progress_end(struct rg_args *a);
+/* Ctrl-C and SIGTERM from now on ask the session to stop; the second one kills. */
+void rg_cmd_catch_interrupt(void);
+/* The style of a->format for standard output. */
+struct rg_style rg_cmd_style(const struct rg_args *a);
+/* Writes the paragraph that follows a recording, to stderr. */
+void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id);
 
 #endif
