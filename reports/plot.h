@@ -1,8 +1,8 @@
 /*
- * Plots by gnuplot: a script and its data are written to a pipe of gnuplot, the
- * picture to a file (svg, png, pdf by its ending) or, with "-", to the terminal
- * as text on standard output. gnuplot is found at run time; without it the
- * error says what to install.
+ * Plots by gnuplot: a script with its data becomes gnuplot's standard input, the
+ * picture goes to a file (svg, png, pdf by its ending) or, with "-", to the
+ * terminal as text. gnuplot is found at run time; without it the error says what
+ * to install. The scripts also run by hand (-o FILE.gp).
  */
 #ifndef RG_REPORTS_PLOT_H
 #define RG_REPORTS_PLOT_H
@@ -17,7 +17,7 @@ struct rg_plot_options {
 	bool colour;             /* terminal only */
 };
 
-/* The gnuplot script alone (tests, and --format gnuplot). */
+/* The gnuplot script alone. -ENODATA: the run holds nothing that could be drawn. */
 int rg_plot_roofline_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o, struct rg_error *err);
 int rg_plot_tail_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o, struct rg_error *err);
 /* Runs gnuplot on a script; writes o->output by way of a temporary name. With
