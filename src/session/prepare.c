@@ -6,12 +6,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "models/builtin.h"
 #include "models/npy.h"
 #include "session/inputs.h"
-
-#define BUILTIN_PREFIX "builtin:"
-#define MAX_DEFAULT_DIMS 8
 
 void rg_session_defaults(struct rg_session_options *o)
 {
@@ -50,39 +46,22 @@ static int shapes_from_files(const struct rg_session_options *o, const struct rg
 	return 0;
 }
 
-static int bind(const struct rg_session_options *o, struct rg_graph *g, struct rg_error *err)
+/* What was given on the command line, and the shapes of input files. */
+static int bind(const struct rg_session_options *o, struct rg_model *m, struct rg_error *err)
 {
 	const struct rg_bindings *given = &o->bindings;
-	struct rg_bindings b = { 0 };
-	int rc = -ENOMEM;
+	struct rg_bindings b = *given;
+	int rc;
 
 	b.shapes = rg_calloc((size_t)given->n_shapes + (size_t)o->n_inputs + 1, sizeof(*b.shapes));
-	b.dims = rg_calloc((size_t)given->n_dims + MAX_DEFAULT_DIMS, sizeof(*b.dims));
-	if (!b.shapes || !b.dims) {
-		rg_error_nomem(err, sizeof(*b.shapes));
-		goto out;
-	}
+	if (!b.shapes)
+		return rg_error_nomem(err, (size_t)given->n_shapes * sizeof(*b.shapes));
 	for (int i = 0; i < given->n_shapes; i++)
-		b.shapes[b.n_shapes++] = given->shapes[i];
-	for (int i = 0; i < given->n_dims; i++)
-		b.dims[b.n_dims++] = given->dims[i];
-	rc = shapes_from_files(o, g, &b, err);
-	if (!rc && strncmp(o->model, BUILTIN_PREFIX, strlen(BUILTIN_PREFIX)) == 0) {
-		const struct rg_builtin *m = rg_builtin_find(o->model + strlen(BUILTIN_PREFIX));
-		struct rg_bindings with = { .shapes = b.shapes, .dims = b.dims };
-
-		if (m) {
-			with.n_shapes = b.n_shapes;
-			with.n_dims = b.n_dims;
-			rc = rg_builtin_default_dims(m, &b, &with, err);
-			b = with;
-		}
-	}
+		b.shapes[i] = given->shapes[i];
+	rc = shapes_from_files(o, m->graph, &b, err);
 	if (!rc)
-		rc = rg_graph_bind(g, &b, err);
-out:
+		rc = rg_model_bind(m, &b, err);
 	rg_free(b.shapes);
-	rg_free(b.dims);
 	return rc;
 }
 
@@ -193,7 +172,7 @@ int rg_prepare(const struct rg_session_options *o, struct rg_prepared *p, struct
 		goto fail;
 	p->params = rg_graph_count_params(p->model->graph);
 	p->n_nodes_read = p->model->graph->n_nodes;
-	rc = bind(o, p->model->graph, err);
+	rc = bind(o, p->model, err);
 	if (!rc)
 		rc = rg_inputs_make(p->model->graph, o, &p->inputs, &p->uses, err);
 	if (!rc)
