@@ -11,18 +11,28 @@ extern const struct rg_kernel_table rg_kernels_blas_conv;
 extern const struct rg_kernel_table rg_kernels_blas_conv_transpose;
 extern const struct rg_kernel_table rg_kernels_blas_gemm;
 extern const struct rg_kernel_table rg_kernels_ref_binary;
+extern const struct rg_kernel_table rg_kernels_ref_cast;
 extern const struct rg_kernel_table rg_kernels_ref_conv;
 extern const struct rg_kernel_table rg_kernels_ref_conv_integer;
 extern const struct rg_kernel_table rg_kernels_ref_conv_transpose;
 extern const struct rg_kernel_table rg_kernels_ref_einsum;
+extern const struct rg_kernel_table rg_kernels_ref_gather;
+extern const struct rg_kernel_table rg_kernels_ref_make;
 extern const struct rg_kernel_table rg_kernels_ref_matmul;
 extern const struct rg_kernel_table rg_kernels_ref_norm;
+extern const struct rg_kernel_table rg_kernels_ref_pad;
 extern const struct rg_kernel_table rg_kernels_ref_pool;
 extern const struct rg_kernel_table rg_kernels_ref_reduce;
 extern const struct rg_kernel_table rg_kernels_ref_resize;
 extern const struct rg_kernel_table rg_kernels_ref_rnn;
+extern const struct rg_kernel_table rg_kernels_ref_scatter;
+extern const struct rg_kernel_table rg_kernels_ref_select;
+extern const struct rg_kernel_table rg_kernels_ref_slice;
 extern const struct rg_kernel_table rg_kernels_ref_softmax;
+extern const struct rg_kernel_table rg_kernels_ref_topk;
+extern const struct rg_kernel_table rg_kernels_ref_transpose;
 extern const struct rg_kernel_table rg_kernels_ref_unary;
 extern const struct rg_kernel_table rg_kernels_ref_variadic;
+extern const struct rg_kernel_table rg_kernels_ref_view;
 
 #endif
