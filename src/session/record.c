@@ -49,6 +49,10 @@ struct recorder {
 	double *on, *off;            /* timed pairs */
 	size_t n_on, n_off, cap_on, cap_off;
 	bool steady;
+	/* the buffers of the ceilings must not count as the model's */
+	int64_t rss_bytes, peak_rss_bytes; /* -1: not known */
+	uint64_t steal_before, ticks_before;
+	bool has_ticks;
 	char hash[65];
 };
 
@@ -309,6 +313,16 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	return put_facts(r, &f, err);
 }
 
+/* Since the recording began; NAN when /proc/stat says nothing. */
+static double steal_fraction(const struct recorder *r)
+{
+	uint64_t steal, ticks;
+
+	if (!r->has_ticks || !rg_proc_steal_ticks("", &steal, &ticks) || ticks <= r->ticks_before)
+		return NAN;
+	return (double)(steal - r->steal_before) / (double)(ticks - r->ticks_before);
+}
+
 static int facts_after(struct recorder *r, struct rg_error *err)
 {
 	struct rg_facts f = { 0 };
@@ -327,8 +341,13 @@ static int facts_after(struct recorder *r, struct rg_error *err)
 	rg_facts_real(&f, "session.clock_cost_ns", rg_clock_cost_ns(), "ns", RG_PROV_MEASURED, "median of many");
 	rg_facts_integer(&f, "session.spans_dropped", rg_spans_dropped(r->spans), "", RG_PROV_MEASURED,
 			 "spans that found no room");
-	rg_facts_integer(&f, "process.rss_bytes", rg_proc_rss_bytes(), "bytes", RG_PROV_MEASURED, "VmRSS");
-	rg_facts_integer(&f, "process.peak_rss_bytes", rg_proc_peak_rss_bytes(), "bytes", RG_PROV_MEASURED, "VmHWM");
+	rg_facts_integer(&f, "process.rss_bytes", r->rss_bytes, "bytes", RG_PROV_MEASURED, "VmRSS after the timing pass");
+	rg_facts_integer(&f, "process.peak_rss_bytes", r->peak_rss_bytes, "bytes", RG_PROV_MEASURED,
+			 r->peak_rss_bytes < 0 ? "VmHWM also holds the buffers of the ceilings: /proc/self/clear_refs "
+						 "could not be written"
+					       : "VmHWM of loading, planning and running, without the ceilings");
+	rg_facts_real(&f, "machine.steal_fraction", steal_fraction(r), "fraction", RG_PROV_MEASURED,
+		      "CPU time that the hypervisor gave to others, /proc/stat");
 	rg_facts_real(&f, "machine.load1_after", rg_proc_load1(""), "", RG_PROV_MEASURED, "/proc/loadavg");
 	return put_facts(r, &f, err);
 }
@@ -420,8 +439,12 @@ static int passes(struct recorder *r, struct rg_error *err)
 		rc = facts_before(r, err);
 	if (!rc)
 		rc = rg_rows_put_plan(r->store, r->run, &r->p, err);
+	r->has_ticks = rg_proc_steal_ticks("", &r->steal_before, &r->ticks_before);
+	r->peak_rss_bytes = rg_proc_peak_rss_bytes();
 	if (!rc)
 		rc = ceilings(r, RG_CEIL_ALL, "before", "ceilings-before", err);
+	if (!r->o->no_ceilings && !rg_proc_reset_peak_rss())
+		r->peak_rss_bytes = -1;
 	/* the whole step, and a share for each of up to four parallel-fors in it */
 	r->spans_per_iteration = steps * 5 + 16;
 	if (!rc)
@@ -433,6 +456,9 @@ static int passes(struct recorder *r, struct rg_error *err)
 		rc = warm_up(r, err);
 	if (!rc)
 		rc = timing(r, err);
+	r->rss_bytes = rg_proc_rss_bytes();
+	if (r->peak_rss_bytes >= 0 && rg_proc_peak_rss_bytes() > r->peak_rss_bytes)
+		r->peak_rss_bytes = rg_proc_peak_rss_bytes();
 	if (!rc)
 		rc = ceilings(r, RG_CEIL_PEAK | RG_CEIL_DRAM, "after", "ceilings-after", err);
 	if (!rc)

@@ -69,6 +69,18 @@ int64_t rg_proc_peak_rss_bytes(void)
 	return status_kib("\nVmHWM:");
 }
 
+bool rg_proc_reset_peak_rss(void)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+	bool done;
+
+	if (fd < 0)
+		return false;
+	done = write(fd, "5", 1) == 1;
+	close(fd);
+	return done;
+}
+
 double rg_proc_load1(const char *root)
 {
 	char path[4096], buf[128], *end;

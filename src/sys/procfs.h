@@ -13,6 +13,8 @@ bool rg_read_small(const char *path, char *buf, size_t cap);
 /* VmRSS and VmHWM of this process, bytes; -1 unknown. */
 int64_t rg_proc_rss_bytes(void);
 int64_t rg_proc_peak_rss_bytes(void);
+/* Starts VmHWM anew from the current size (proc(5), clear_refs); false: not allowed. */
+bool rg_proc_reset_peak_rss(void);
 /* 1-minute load average; NAN unknown. */
 double rg_proc_load1(const char *root);
 /* Steal time of all CPUs since boot, in clock ticks, and total ticks. false: unknown. */
