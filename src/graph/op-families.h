@@ -20,6 +20,7 @@ RG_OP_FAMILY(logic);  /* comparison, boolean, Where */
 RG_OP_FAMILY(reduce); /* Reduce*, ArgMax, ... */
 RG_OP_FAMILY(norm);   /* normalisation, softmax */
 RG_OP_FAMILY(gemm);   /* MatMul, Gemm, Einsum */
+RG_OP_FAMILY(loss);   /* losses of training graphs */
 RG_OP_FAMILY(nn);     /* convolution and its like */
 RG_OP_FAMILY(pool);
 RG_OP_FAMILY(rnn);

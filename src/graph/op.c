@@ -21,11 +21,13 @@ static const struct {
 	FAMILY(gemm),
 	FAMILY(index),
 	FAMILY(logic),
+	FAMILY(loss),
 	FAMILY(math),
 	FAMILY(move),
 	FAMILY(nn),
 	FAMILY(norm),
 	FAMILY(pool),
+	FAMILY(quant),
 	FAMILY(reduce),
 	FAMILY(rnn),
 };
