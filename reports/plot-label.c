@@ -61,7 +61,7 @@ bool rg_place_label(struct rg_placer *p, double x, double y, double radius, doub
 	double best = INFINITY;
 
 	for (int ring = 0; ring < 5; ring++) {
-		double gap = radius + 2 + ring * h * 0.9;
+		double gap = radius + h / 7 + ring * h * 0.9;
 
 		for (size_t i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
 			/* Sideways a label begins at the mark; above and below it is centred. */

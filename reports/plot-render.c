@@ -204,6 +204,27 @@ static int to_file(int from, const char *path, struct rg_error *err)
 	return rc;
 }
 
+/* Blanks at the ends of lines are not worth a copy and paste. */
+static void trim_lines(struct rg_str *s, size_t from)
+{
+	size_t to = from;
+
+	for (size_t i = from; i < s->len; i++) {
+		if (s->text[i] == '\n')
+			while (to > from && s->text[to - 1] == ' ')
+				to--;
+		s->text[to++] = s->text[i];
+	}
+	while (to > from && s->text[to - 1] == ' ')
+		to--;
+	if (s->text) {
+		s->text[to] = '\0';
+		s->len = to;
+	}
+	if (to > from && s->text[to - 1] != '\n')
+		rg_str_add(s, "\n");
+}
+
 int rg_plot_render(const char *script, const struct rg_plot_options *o, struct rg_str *terminal, struct rg_error *err)
 {
 	int fd, rc = picture(script, &fd, err);
@@ -213,7 +234,10 @@ int rg_plot_render(const char *script, const struct rg_plot_options *o, struct r
 	if (o->output && strcmp(o->output, "-") != 0) {
 		rc = to_file(fd, o->output, err);
 	} else {
+		size_t from = terminal->len;
+
 		read_back(fd, terminal, 16u << 20);
+		trim_lines(terminal, from);
 		if (terminal->failed)
 			rc = rg_error_nomem(err, (unsigned long)terminal->len);
 	}

@@ -71,12 +71,13 @@ static double size_of(const struct rg_op_stat *op)
 {
 	double share = isfinite(op->share) && op->share > 0 ? op->share : 0;
 
-	return fmax(0.55, 4.2 * sqrt(share));
+	return fmax(0.8, 8 * sqrt(share));
 }
 
+/* Of the drawn mark: gnuplot's point size 1 is about 3.5 pixels here. */
 static double radius_of(const struct view *v, const struct rg_op_stat *op)
 {
-	return v->c.kind == RG_PLOT_TERMINAL ? 0.5 : 4.0 * size_of(op) + 1;
+	return v->c.kind == RG_PLOT_TERMINAL ? 0.9 : 3.5 * size_of(op) + 1;
 }
 
 static bool usable(const struct rg_roof *r)
@@ -165,7 +166,7 @@ static void roof_label(struct rg_str *out, struct view *v, const char *text, con
 	for (int i = 1; i <= 8; i++) {
 		double t = i / 18.0;
 
-		if (!rg_place_label(&v->placer, x0 + (x1 - x0) * t, y0 + (y1 - y0) * t, 1, w, h, &b, &far))
+		if (!rg_place_label(&v->placer, x0 + (x1 - x0) * t, y0 + (y1 - y0) * t, h / 3, w, h, &b, &far))
 			continue;
 		screen_label(out, v, &b, text, colour);
 		return;
@@ -335,11 +336,14 @@ static void axes(struct rg_str *out, const struct view *v)
 	rg_str_printf(out, "set logscale xy 10\nset xrange [%.8g:%.8g]\nset yrange [%.8g:%.8g]\n", pow(10, v->x0),
 		      pow(10, v->x1), pow(10, v->y0), pow(10, v->y1));
 	rg_str_add(out, "set xlabel 'intensity (FLOP/byte)'\nset format x '%g'\nset ytics (");
-	/* Decades with SI prefixes: gnuplot's own %c would write 1 G as 1G without unit. */
+	/* Decades with SI prefixes. */
 	for (int d = (int)ceil(v->y0), first = 1; d <= (int)floor(v->y1); d++, first = 0) {
-		char num[64];
+		static const char *const prefix[] = { "", " k", " M", " G", " T", " P" };
 
-		rg_str_printf(out, "%s'%s' 1e%d", first ? "" : ", ", rg_num_si(num, pow(10, d), ""), d);
+		if (d >= 0 && d < 18)
+			rg_str_printf(out, "%s'%.0f%s' 1e%d", first ? "" : ", ", pow(10, d % 3), prefix[d / 3], d);
+		else
+			rg_str_printf(out, "%s'1e%d' 1e%d", first ? "" : ", ", d, d);
 	}
 	rg_str_add(out, ")\nset ylabel 'performance (FLOP/s)'\n");
 }
@@ -360,19 +364,35 @@ static void note(struct rg_str *out, const struct view *v, const struct rg_analy
 	rg_str_add(out, "set label ");
 	rg_script_quote(out, text, room);
 	rg_str_printf(out, " at screen %.5f,%.5f left textcolor rgb '#404040'\n",
-		      v->c.kind == RG_PLOT_TERMINAL ? 1.0 / v->c.width : 14.0 / v->c.width,
-		      v->c.kind == RG_PLOT_TERMINAL ? 0.2 / v->c.height : 14.0 / v->c.height);
+		      v->c.kind == RG_PLOT_TERMINAL ? 1.5 / v->c.width : 14.0 / v->c.width,
+		      v->c.kind == RG_PLOT_TERMINAL ? 0.5 / v->c.height : 14.0 / v->c.height);
+}
+
+/* The key of the terminal: gnuplot's own takes three rows of it. */
+static void letters(struct rg_str *out, const struct view *v, const int *count)
+{
+	int column = 1;
+
+	for (int k = 0; k < N_CLASSES; k++) {
+		if (!count[k])
+			continue;
+		rg_str_printf(out, "set label '%c %s' at screen %.5f,%.5f left textcolor rgb '%s'\n", classes[k].letter,
+			      classes[k].bound, (column + 0.5) / v->c.width, 1.5 / v->c.height, classes[k].colour);
+		column += (int)strlen(classes[k].bound) + 4;
+	}
 }
 
 static void plot(struct rg_str *out, const struct view *v, const struct rg_analysis *a, const int *count)
 {
 	bool text = v->c.kind == RG_PLOT_TERMINAL, first = true;
 
-	if (text)
-		rg_str_printf(out, "set key at screen 0.99,%.5f right horizontal maxrows 1 samplen 0 width -1\n", 1.4 / v->c.height);
-	else
-		rg_str_printf(out, "set key at screen 0.5,%.5f center center horizontal maxrows 1 samplen 1.5 nobox\n",
+	if (text) {
+		rg_str_add(out, "unset key\n");
+		letters(out, v, count);
+	} else {
+		rg_str_printf(out, "set key at screen 0.5,%.5f center center horizontal reverse Left maxrows 1 samplen 1.5 nobox\n",
 			      36.0 / v->c.height);
+	}
 	rg_str_add(out, "plot ");
 	for (int i = 0; i < a->n_roofs; i++) {
 		if (!usable(&a->roofs[i]))

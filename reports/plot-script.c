@@ -85,7 +85,7 @@ void rg_script_begin(struct rg_str *out, const struct rg_canvas *c, const struct
 	rg_str_add(out, "# written by ridge; gnuplot 5.4 or later\nreset\nset encoding utf8\n");
 	switch (c->kind) {
 	case RG_PLOT_TERMINAL:
-		rg_str_printf(out, "set terminal dumb noenhanced size %d,%d aspect 1 %s\n", c->width, c->height,
+		rg_str_printf(out, "set terminal dumb nofeed noenhanced size %d,%d aspect 1 %s\n", c->width, c->height,
 			      o->colour ? "ansi256" : "mono");
 		break;
 	case RG_PLOT_SVG:

@@ -111,31 +111,32 @@ static int marks(struct rg_str *out, const struct rg_analysis *a, const struct v
 	const struct { const char *name; double x; const struct rg_interval *q; int least; } mark[] = {
 		{ "P50", 2, &a->p50, 2 }, { "P95", 20, &a->p95, 20 }, { "P99", 100, &a->p99, 100 },
 	};
-	double last_y = -1, line = 16.0 / v->c.height;
 	struct rg_str data = { 0 };
+	double width = (v->c.right - v->c.left) * v->c.width;
+	bool text_mode = v->c.kind == RG_PLOT_TERMINAL;
 	int n = 0;
 
-	if (v->c.kind == RG_PLOT_TERMINAL)
-		line = 1.0 / v->c.height;
 	for (size_t i = 0; i < sizeof(mark) / sizeof(mark[0]); i++) {
-		double y = mark[i].q->value / v->scale, at;
+		double y = mark[i].q->value / v->scale, x, y_px, room;
 		char text[64], num[32];
+		bool right;
 
 		if (a->n_latency < mark[i].least || !isfinite(y))
 			continue;
 		rg_str_printf(&data, "%.8g %.8g\n", mark[i].x, y);
 		snprintf(text, sizeof(text), "%s %s", mark[i].name, rg_fmt_ns(num, mark[i].q->value));
-		/* Above and to the left of its mark: the curve never goes there. Never
-		 * on the line of the mark before. */
-		at = v->c.bottom + (y - v->ymin) / (v->ymax - v->ymin) * (v->c.top - v->c.bottom) + line * 1.1;
-		if (at < last_y + line)
-			at = last_y + line;
-		last_y = at;
+		/* The curve only rises: below and to the right of a mark is free, and so
+		 * is above and to the left, where the frame ends too soon. */
+		x = v->c.left * v->c.width + log10(mark[i].x) / log10(v->xmax) * width;
+		y_px = (v->c.bottom + (y - v->ymin) / (v->ymax - v->ymin) * (v->c.top - v->c.bottom)) * v->c.height;
+		room = (rg_text_width(text) + 2) * v->c.char_w;
+		right = x + room < v->c.right * v->c.width && y_px - v->c.bottom * v->c.height > 1.5 * v->c.char_h;
 		rg_str_add(out, "set label ");
 		rg_script_quote(out, text, 0);
-		rg_str_printf(out, " at first %.8g, screen %.5f %s front%s\n", mark[i].x * (i ? 0.92 : 0.95), at,
-			      "right", v->c.kind == RG_PLOT_TERMINAL ? "" : " boxed textcolor rgb '#202020'");
-		if (v->c.kind != RG_PLOT_TERMINAL)
+		rg_str_printf(out, " at screen %.5f,%.5f %s front%s\n", (x + (right ? 1 : -1) * v->c.char_w) / v->c.width,
+			      (y_px + (right ? -1 : 1) * v->c.char_h) / v->c.height, right ? "left" : "right",
+			      text_mode ? "" : " boxed textcolor rgb '#202020'");
+		if (!text_mode)
 			rg_str_printf(out, "set arrow from %.8g,%.8g to %.8g,%.8g nohead dashtype 3 linewidth 1 linecolor rgb "
 					   "'#808080'\n", mark[i].x, v->ymin, mark[i].x, y);
 		n++;
@@ -153,12 +154,15 @@ static void plot(struct rg_str *out, const struct view *v, const struct rg_analy
 	bool text = v->c.kind == RG_PLOT_TERMINAL;
 	char line[96];
 
-	if (text)
-		rg_str_printf(out, "set key at screen 0.99,%.5f right horizontal maxrows 1 samplen 2\n", 1.4 / v->c.height);
-	else
-		rg_str_printf(out, "set key at screen 0.5,%.5f center center horizontal maxrows 1 samplen 2 nobox\n",
-			      30.0 / v->c.height);
 	snprintf(line, sizeof(line), "%d inference%s, each timed from its start", a->n_latency, a->n_latency == 1 ? "" : "s");
+	if (text) {
+		rg_str_add(out, "unset key\nset label ");
+		rg_script_quote(out, line, 0);
+		rg_str_printf(out, " at screen %.5f,%.5f left\n", 1.5 / v->c.width, 0.5 / v->c.height);
+	} else {
+		rg_str_printf(out, "set key at screen 0.5,%.5f center center horizontal reverse Left maxrows 1 samplen 2 nobox\n",
+			      30.0 / v->c.height);
+	}
 	rg_str_add(out, "plot ");
 	if (n_band >= 2 && !text)
 		rg_str_add(out, "$band using 1:2:3 with filledcurves fillcolor rgb '#D0E4F2' fillstyle solid noborder "

@@ -136,18 +136,30 @@ static void config_line(struct rg_str *s, const struct rg_analysis *a)
 		rg_str_printf(s, ", ridge %s", run->version);
 }
 
+/* "P95 22.14 ms m [22.08, 22.23]": the interval in the unit of the value, with
+ * four digits, since a confidence interval is often narrower than three. */
 static void interval(struct rg_str *s, const char *name, const struct rg_interval *q)
 {
-	char v[64], lo[64], hi[64];
+	static const struct { double ns; const char *unit; } units[] = {
+		{ 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" },
+	};
+	double v = fabs(q->value), scale;
+	int u = 0, digits;
 
 	sep(s);
-	rg_str_printf(s, "%s %s", name, rg_fmt_ns(v, q->value));
-	if (isfinite(q->value))
-		rg_str_add(s, " m");
+	if (!isfinite(q->value)) {
+		rg_str_printf(s, "%s -", name);
+		return;
+	}
+	while (u < 3 && v < units[u].ns)
+		u++;
+	scale = units[u].ns;
+	digits = v / scale >= 1000 ? 0 : v / scale >= 100 ? 1 : v / scale >= 10 ? 2 : 3;
+	rg_str_printf(s, "%s %.*f %s m", name, digits, q->value / scale, units[u].unit);
 	if (isfinite(q->low) && isfinite(q->high))
-		rg_str_printf(s, " [%s, %s]", rg_fmt_ns(lo, q->low), rg_fmt_ns(hi, q->high));
+		rg_str_printf(s, " [%.*f, %.*f]", digits, q->low / scale, digits, q->high / scale);
 	else if (isfinite(q->low))
-		rg_str_printf(s, " [%s, ?]", rg_fmt_ns(lo, q->low));
+		rg_str_printf(s, " [%.*f, ?]", digits, q->low / scale);
 }
 
 static void latency_line(struct rg_str *s, const struct rg_analysis *a)
@@ -161,7 +173,7 @@ static void latency_line(struct rg_str *s, const struct rg_analysis *a)
 	interval(s, "median", &a->p50);
 	interval(s, "P95", &a->p95);
 	interval(s, "P99", &a->p99);
-	rg_str_printf(s, ", n %d, [..] 95 %% confidence", a->n_latency);
+	rg_str_printf(s, ", n %d ([ ]: 95 %% confidence)", a->n_latency);
 	if (isfinite(a->throughput_per_s))
 		rg_str_printf(s, "; %s inferences/s", rg_num3(num, a->throughput_per_s));
 }
@@ -175,7 +187,7 @@ static void totals_line(struct rg_str *s, const struct rg_analysis *a)
 		rg_str_printf(s, "%s parameters ~", rg_fmt_count(num, (int64_t)a->params));
 	else
 		rg_str_add(s, "- parameters");
-	rg_str_printf(s, ", %s FLOP%s", isfinite(a->flops) ? rg_num_si(num, a->flops, "") : "-",
+	rg_str_printf(s, ", %s%s", isfinite(a->flops) ? rg_num_si(num, a->flops, "FLOP") : "- FLOP",
 		      isfinite(a->flops) ? " ~" : "");
 	if (a->n_unknown_cost > 0)
 		rg_str_printf(s, " (without %d operators of unknown cost)", a->n_unknown_cost);

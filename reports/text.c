@@ -148,13 +148,34 @@ void rg_text_styled(struct rg_str *out, const struct rg_style *st, const char *s
 		rg_str_add(out, text);
 }
 
+/* Length of the next piece that a line must not break: a word, and after a
+ * number its unit, and the one-letter mark of its provenance. */
+static size_t piece(const char *text)
+{
+	size_t len = strcspn(text, " ");
+
+	while (text[len] == ' ' && text[len + 1] && text[len + 1] != ' ') {
+		size_t next = strcspn(text + len + 1, " ");
+		const char *word = text + len + 1;
+		bool number = len > 0 && text[len - 1] >= '0' && text[len - 1] <= '9';
+		bool mark = (*word == 'm' || *word == '~' || *word == 'd') && (next == 1 || !strchr("abcdefghijklmnopqrstuvwxyz", word[1]));
+
+		if (!mark && !(number && ((*word >= 'A' && *word <= 'Z') || (*word >= 'a' && *word <= 'z') || *word == '%')))
+			break;
+		len += 1 + next;
+		if (len > 40)
+			break;
+	}
+	return len;
+}
+
 /* Words of a paragraph, wrapped. A word longer than the line stands alone. */
 static void wrap(struct rg_str *out, const char *text, int indent, int at, int width)
 {
 	bool first = true;
 
 	while (*text) {
-		size_t len = strcspn(text, " ");
+		size_t len = piece(text);
 		char word[512];
 		int w;
 
