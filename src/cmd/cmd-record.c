@@ -29,7 +29,8 @@ void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id
 				rg_fmt_ns(median, an->p50.value), rg_fmt_ns(p99, an->p99.value), an->n_latency,
 				rec->run.threads, rec->run.threads == 1 ? "" : "s");
 		if (isfinite(an->overhead.value))
-			fprintf(stderr, "; measuring costs %.1f %%", (an->overhead.value - 1) * 100);
+			fprintf(stderr, "; with over without instrumentation %.4f [%.4f, %.4f]", an->overhead.value,
+				an->overhead.low, an->overhead.high);
 	}
 	fprintf(stderr, ". Kept in %s.\nNext:  ridge report %s   ridge plot roofline %s   ridge check %s\n", a->db, ref,
 		ref, ref);
