@@ -661,7 +661,7 @@ static void expect_peak(struct wire *m, int code, const char *part, long limit_m
 {
 	struct outcome o = load_measured(m);
 
-	print_message("%zu bytes: peak grew by %ld KiB: %s\n", m->len, o.grown_kib, o.text);
+	print_message("# %zu bytes: peak grew by %ld KiB: %s\n", m->len, o.grown_kib, o.text);
 	wire_free(m);
 	assert_int_equal(o.rc, code);
 	expect_in(o.text, part);
