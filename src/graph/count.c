@@ -62,11 +62,15 @@ static unsigned char *mark_live(const struct rg_graph *g, bool through_folded)
 	return mark;
 }
 
+/* Some exporters (Paddle's) write every weight as a Constant node. A single
+ * element in one is a factor of a formula, not something that was trained. */
 static int64_t params_of(const struct rg_value *v)
 {
-	if (v->origin != RG_CONST_INITIALIZER || !rg_dtype_is_float(v->dtype))
+	int64_t n = rg_shape_count(&v->shape);
+
+	if (!rg_dtype_is_float(v->dtype))
 		return 0;
-	return rg_shape_count(&v->shape);
+	return v->origin == RG_CONST_INITIALIZER || (v->origin == RG_CONST_NODE && n != 1) ? n : 0;
 }
 
 static int64_t bytes_of(const struct rg_value *v)

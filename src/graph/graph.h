@@ -190,9 +190,11 @@ struct rg_bindings {
  */
 int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_error *err);
 
-/* Parameters as published: elements of floating-point initialisers that the
- * live part of the graph uses, tied ones once, without running statistics of
- * BatchNormalization and without integer constants. -1: out of memory. */
+/* Parameters as published: elements of floating-point initialisers, and of
+ * Constant nodes with more than one element (some exporters write all weights
+ * so), that the live part of the graph uses, tied ones once, without running
+ * statistics of BatchNormalization and without integer constants. -1: out of
+ * memory. */
 int64_t rg_graph_count_params(const struct rg_graph *g);
 /* Bytes of all constants that the graph uses, bound inputs not counted. -1:
  * unknown. After folding the folded ones count, and what only they used no more. */

@@ -374,6 +374,44 @@ static void old_models_mean_opset_1(void **state)
 	rg_graph_free(graph);
 }
 
+static void add_constant(struct wire *g, const char *name, int n)
+{
+	const float data[3] = { 1, 2, 3 };
+	const int64_t dims[] = { n };
+	struct wire node = wire_node("Constant", NULL, NULL, name), a = { 0 };
+	struct wire t = wire_tensor("", RG_F32, n == 1 ? 0 : 1, dims);
+
+	wire_bytes(&t, TENSOR_RAW, data, (size_t)n * sizeof(float));
+	wire_str(&a, ATTR_NAME, "value");
+	wire_msg(&a, ATTR_T, &t);
+	wire_int(&a, ATTR_TYPE, 4);
+	wire_msg(&node, NODE_ATTR, &a);
+	wire_msg(g, GRAPH_NODE, &node);
+}
+
+/* As Paddle's exporter writes them; factors of formulas are no parameters. */
+static void weights_in_constant_nodes(void **state)
+{
+	struct wire g = { 0 }, v = wire_value("x", RG_F32, -1, NULL), m, n;
+	struct rg_graph *graph;
+
+	wire_msg(&g, GRAPH_INPUT, &v);
+	add_constant(&g, "weight", 3);
+	add_constant(&g, "half", 1);
+	n = wire_node("Add", "x", "weight", "t");
+	wire_msg(&g, GRAPH_NODE, &n);
+	n = wire_node("Add", "t", "half", "y");
+	wire_msg(&g, GRAPH_NODE, &n);
+	v = wire_value("y", RG_F32, -1, NULL);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, 13, &g);
+	graph = load(&m);
+	assert_int_equal(graph->n_nodes, 2);
+	assert_int_equal(rg_graph_count_params(graph), 3);
+	assert_int_equal(rg_graph_weight_bytes(graph), 16);
+	rg_graph_free(graph);
+}
+
 /* A file is read through a window; a field that crosses its edge must not differ
  * from the same model in memory. */
 static void file_equals_memory(void **state)
@@ -432,6 +470,7 @@ int main(void)
 		cmocka_unit_test(open_dimensions),
 		cmocka_unit_test(uncalled_functions),
 		cmocka_unit_test(old_models_mean_opset_1),
+		cmocka_unit_test(weights_in_constant_nodes),
 		cmocka_unit_test(file_equals_memory),
 	};
 
