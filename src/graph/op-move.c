@@ -166,20 +166,33 @@ static int infer_unsqueeze(struct rg_infer *c, struct rg_error *err)
 	return 0;
 }
 
+/* A ratio that is known to be 0 drops nothing, in training too. */
+static bool drops_nothing(const struct rg_infer *c)
+{
+	static const unsigned char zero[8];
+	size_t size;
+
+	if (c->node->version < 12 || !rg_infer_known(c, 1))
+		return false;
+	size = rg_dtype_bytes(c->in[1]->dtype);
+	return rg_shape_count(&c->in[1]->shape) == 1 && size <= sizeof(zero) &&
+	       memcmp(c->in[1]->data, zero, size) == 0;
+}
+
 /* Inference mode only: output 0 is the input, the mask is all ones. */
 static int infer_dropout(struct rg_infer *c, struct rg_error *err)
 {
 	const struct rg_node *n = c->node;
 	bool training = n->version < 7 && rg_node_int(n, "is_test", 0) == 0;
 
-	if (n->version >= 12 && n->n_in > 2 && c->in[2]) {
+	if (n->version >= 12 && n->n_in > 2 && c->in[2] && !drops_nothing(c)) {
 		if (!rg_infer_known(c, 2)) {
 			c->need_value = 2;
 			return rg_error_set(err, RG_ENEED_VALUE, "Dropout: training_mode is not known");
 		}
 		training = rg_shape_count(&c->in[2]->shape) == 1 && *(const unsigned char *)c->in[2]->data != 0;
 	}
-	if (training) {
+	if (training && !drops_nothing(c)) {
 		rg_error_set(err, RG_ENOTSUP_MODEL, "Dropout is in training mode");
 		return rg_error_hint(err, "export the model for inference");
 	}
