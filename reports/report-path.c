@@ -150,7 +150,8 @@ int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct
 	};
 	struct rg_table t;
 	char num[64];
-	int rc, shown = p->n_segments;
+	int rc, hidden = 0;
+	int64_t hidden_ns = 0;
 
 	if (st->format == RG_FORMAT_JSON)
 		return path_json(out, a, p);
@@ -158,11 +159,18 @@ int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct
 		return path_csv(out, a, p, st);
 	path_summary(out, a, p, st);
 	rg_table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
-	for (int i = 0; i < shown; i++) {
+	for (int i = 0; i < p->n_segments; i++) {
 		const struct rg_segment *g = &p->segments[i];
 		const struct rg_step_row *s = step_of(a, g->step);
 		double time_ns = (double)(g->end_ns - g->start_ns);
 
+		/* A gap of some nanoseconds stands between any two steps: for people they
+		 * are one line; JSON and CSV hold each. */
+		if (g->kind == RG_SEG_GAP && time_ns < 0.0005 * (double)p->wall_ns) {
+			hidden++;
+			hidden_ns += g->end_ns - g->start_ns;
+			continue;
+		}
 		rg_table_addf(&t, "%.3f", (double)(g->start_ns - p->segments[0].start_ns) / 1e6);
 		rg_table_addf(&t, "%.3f", time_ns / 1e6);
 		rg_table_add(&t, rg_num_percent(num, p->wall_ns > 0 ? time_ns / (double)p->wall_ns : NAN));
@@ -178,6 +186,9 @@ int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct
 	rg_table_free(&t);
 	if (rc != 0)
 		return rc;
+	if (hidden)
+		rg_str_printf(out, "%s(%d gaps below 0.05 %% of the wall time are not listed: %s together)\n",
+			      st->format == RG_FORMAT_MD ? "\n" : "", hidden, rg_fmt_ns(num, (double)hidden_ns));
 	rg_str_add(out, "\n");
 	rg_text_paragraph(out, st, "kinds", 6,
 			  "step: the next one on the path needs its result; resource: on the path because its lane was "

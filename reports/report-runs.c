@@ -195,12 +195,18 @@ static int ceilings_csv(struct rg_str *out, const struct rg_ceiling_row *rows, i
 	return rc;
 }
 
-/* The intensity at which the last level's diagonal meets the peak. */
+/* The intensity at which the last level's diagonal meets the peak, both with
+ * the largest number of threads that was measured. */
 static double ridge(const struct rg_ceiling_row *rows, int n)
 {
 	double peak = NAN, dram = NAN;
+	int threads = 0;
 
+	for (int i = 0; i < n; i++)
+		threads = rows[i].threads > threads ? rows[i].threads : threads;
 	for (int i = 0; i < n; i++) {
+		if (rows[i].threads != threads)
+			continue;
 		if (strcmp(rows[i].kind, "compute") == 0 && !(rows[i].value <= peak))
 			peak = rows[i].value;
 		else if (strcmp(rows[i].level, "DRAM") == 0 && !(rows[i].value <= dram))
