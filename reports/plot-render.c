@@ -204,12 +204,15 @@ static int to_file(int from, const char *path, struct rg_error *err)
 	return rc;
 }
 
-/* Blanks at the ends of lines are not worth a copy and paste. */
+/* Blanks at the ends of lines are not worth a copy and paste, and gnuplot 5.4
+ * begins a page with a form feed even when told not to. */
 static void trim_lines(struct rg_str *s, size_t from)
 {
 	size_t to = from;
 
 	for (size_t i = from; i < s->len; i++) {
+		if (s->text[i] == '\f')
+			continue;
 		if (s->text[i] == '\n')
 			while (to > from && s->text[to - 1] == ' ')
 				to--;

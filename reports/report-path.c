@@ -187,7 +187,7 @@ int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct
 	if (rc != 0)
 		return rc;
 	if (hidden)
-		rg_str_printf(out, "%s(%d gaps below 0.05 %% of the wall time are not listed: %s together)\n",
+		rg_str_printf(out, "%s(gaps below 0.05 %% of the wall time are not listed: %d, together %s)\n",
 			      st->format == RG_FORMAT_MD ? "\n" : "", hidden, rg_fmt_ns(num, (double)hidden_ns));
 	rg_str_add(out, "\n");
 	rg_text_paragraph(out, st, "kinds", 6,

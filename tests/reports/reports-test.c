@@ -135,7 +135,7 @@ static void test_report_json(void **state)
 	j = parse(rg_str_text(&s));
 	assert_int_equal(number(j, "run"), 12);
 	o = json_object_get(j, "latency");
-	assert_true(number(o, "p50_ns") == a->p50.value);
+	assert_float_equal(number(o, "p50_ns") / a->p50.value, 1, 1e-12);
 	assert_true(number(o, "p95_ns") > number(o, "p50_ns"));
 	assert_true(number(o, "p99_ns") > number(o, "p95_ns"));
 	assert_int_equal(number(o, "n"), 1200);
@@ -287,7 +287,7 @@ static void test_top(void **state)
 
 	st.top = 2;
 	assert_int_equal(rg_report_run(&s, a, &st), 0);
-	assert_non_null(strstr(rg_str_text(&s), "(22 more operators, 80.3 % of the time)"));
+	assert_non_null(strstr(rg_str_text(&s), "(22 more operators, 80.4 % of the time)"));
 	assert_null(strstr(rg_str_text(&s), "pool1 "));
 	rg_str_free(&s);
 	make_free(a);
@@ -538,7 +538,7 @@ static void test_text(void **state)
 	rg_str_free(&s);
 	clean = rg_text_clean("a\033[31mb\x7f\xc3(\xed\xa0\x80\xf4\x90\x80\x80\xc2\x9b");
 	assert_non_null(clean);
-	assert_string_equal(clean, "a?[31mb??(????????");
+	assert_string_equal(clean, "a?[31mb?" "?(???" "?????");
 	rg_free(clean);
 	assert_string_equal(rg_num3(out, NAN), "-");
 	assert_string_equal(rg_num3(out, 0), "0");
