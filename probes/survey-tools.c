@@ -1,6 +1,6 @@
 /*
  * Libraries and programs that may be installed. Libraries are opened with
- * dlopen and closed again: none of them is needed to run.
+ * dlopen: none of them is needed to run.
  */
 #include "probes/survey.h"
 
@@ -11,12 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Opened libraries stay mapped after dlclose: what their constructors allocated
+ * (the emergency pool of a C++ runtime linked in) would otherwise be lost each
+ * time that somebody asks.
+ */
 static void *open_first(const char *const *names)
 {
 	void *handle = NULL;
 
 	for (; *names && !handle; names++)
-		handle = dlopen(*names, RTLD_LAZY | RTLD_LOCAL);
+		handle = dlopen(*names, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
 	return handle;
 }
 

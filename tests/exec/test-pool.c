@@ -156,7 +156,7 @@ static void test_watch(void **state)
 	struct share s[2];
 	struct rg_pool *p;
 	uint64_t before, after;
-	int i, both = 0;
+	int i, k, both = 0;
 
 	assert_int_equal(rg_pool_new(2, NULL, &p, &err), 0);
 	rg_pool_watch(p, on_share, s);
@@ -165,11 +165,11 @@ static void test_watch(void **state)
 		before = rg_clock_now_ns();
 		rg_pool_par(p)->run(rg_pool_par(p), 16, 1, busy_items, NULL);
 		after = rg_clock_now_ns();
-		assert_int_equal(s[0].count, 1);
-		assert_true(s[0].start >= before && s[0].end <= after && s[0].end > s[0].start);
-		assert_true(s[1].count <= 1); /* a lane that woke too late has no share */
-		if (s[1].count)
-			assert_true(s[1].start >= before && s[1].end <= after);
+		/* A lane that came too late has no share; on a busy machine that can be the caller. */
+		assert_true(s[0].count <= 1 && s[1].count <= 1 && s[0].count + s[1].count >= 1);
+		for (k = 0; k < 2; k++)
+			if (s[k].count)
+				assert_true(s[k].start >= before && s[k].end <= after && s[k].end > s[k].start);
 		both += s[1].count;
 	}
 	assert_true(both > 0);
