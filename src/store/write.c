@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "store/internal.h"
 
@@ -85,6 +86,7 @@ static void bind_fact(sqlite3_stmt *st, const struct rg_fact *f)
 
 int rg_store_put_facts(struct rg_store *s, int64_t run, const struct rg_fact *v, int n, struct rg_error *err)
 {
+	char what[120];
 	struct put p;
 
 	if (!put_begin(&p, s, run, "facts", err))
@@ -92,10 +94,10 @@ int rg_store_put_facts(struct rg_store *s, int64_t run, const struct rg_fact *v,
 	put_use(&p, "INSERT INTO fact (run_id, key, value, reason, unit, provenance, method) "
 		    "VALUES (?1,?2,?3,?4,?5,?6,?7)");
 	for (int i = 0; i < n && !p.rc; i++) {
+		snprintf(what, sizeof(what), "fact '%.80s'", v[i].key ? v[i].key : "");
+		p.what = what;
 		bind_fact(p.st, &v[i]);
 		put_row(&p);
-		if (p.rc)
-			rg_error_at(err, "fact '%s'", v[i].key);
 	}
 	return put_end(&p);
 }
