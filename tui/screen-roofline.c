@@ -8,7 +8,7 @@
 #include "tui/canvas.h"
 #include "tui/screens.h"
 
-#define LEFT 9 /* columns of the scale */
+#define LEFT 8 /* columns of the scale */
 
 /* One mark for each bound, so that colour is never needed. */
 static char bound_mark(const char *bound)
@@ -69,7 +69,7 @@ static void draw_scales(struct rg_cells *c, const struct rg_canvas *k)
 
 		if (!rg_canvas_cell(k, k->x0, d, &cx, &cy))
 			continue;
-		rg_cells_right(c, 0, cy, LEFT - 1, RG_ROLE_DIM, rg_fmt_si(text, pow(10, d), "F/s"));
+		rg_cells_right(c, 0, cy, LEFT - 1, RG_ROLE_DIM, rg_fmt_si(text, pow(10, d), ""));
 	}
 	for (int d = (int)ceil(k->x0); d <= (int)floor(k->x1); d++) {
 		int cx, cy;
@@ -112,8 +112,8 @@ static void draw_roofs(struct rg_cells *c, struct rg_canvas *k, const struct rg_
 			}
 		rg_canvas_line(k, from, top, k->x1, top, RG_ROLE_DIM, '-');
 		if (rg_canvas_cell(k, from, top, &cx, &cy) && cy > k->y)
-			rg_cells_printf(c, c->width - 20, cy - 1, 20, RG_ROLE_HEAD, "peak %s",
-					rg_fmt_si(text, a->peak.value, "FLOP/s"));
+			rg_cells_printf(c, c->width - 21, cy - 1, 20, RG_ROLE_HEAD, "peak %9s%s",
+					rg_fmt_si(text, a->peak.value, ""), "FLOP/s");
 	}
 }
 
@@ -123,13 +123,14 @@ static void draw(struct rg_app *app, struct rg_cells *c, int top, int rows)
 	struct rg_canvas k = { .cells = c, .x = LEFT, .y = top, .width = c->width - LEFT - 1, .height = rows - 4,
 			       .utf8 = app->utf8 };
 	int order_n = app->ops_list.n;
-	char t[32], f[32], b[32];
+	char t[32], f[32], b[32], share[32], head[32];
 
 	if (!ranges(a, &k)) {
 		rg_cells_wrap(c, 2, top + 1, c->width - 4, rows - 1, RG_ROLE_NORMAL,
 			      "No operator of this run has both known work and a time, so there is nothing to place.");
 		return;
 	}
+	rg_cells_text(c, 1, top, LEFT, RG_ROLE_DIM, "FLOP/s");
 	draw_scales(c, &k);
 	draw_roofs(c, &k, a);
 	/* least important first, so that the long ones end on top */
@@ -145,7 +146,7 @@ static void draw(struct rg_app *app, struct rg_cells *c, int top, int rows)
 		}
 	}
 	rg_cells_text(c, LEFT, top + rows - 3, c->width - LEFT, RG_ROLE_DIM,
-		      "FLOP/byte    C compute  1 2 3 cache  D DRAM  o overhead  i imbalance  ? unknown");
+		      "FLOP/byte   C compute 1 2 3 caches D DRAM o overhead i imbalance");
 	if (app->point >= 0 && app->point < a->n_ops) {
 		const struct rg_op_stat *o = &a->ops[app->point];
 		int cx, cy, at = 0;
@@ -158,10 +159,11 @@ static void draw(struct rg_app *app, struct rg_cells *c, int top, int rows)
 		rg_cells_printf(c, 1, top + rows - 2, c->width - 2, RG_ROLE_ACCENT, "@ %s  %s  %s", o->step->name,
 				o->step->op_type, o->step->shape);
 		rg_cells_printf(c, 1, top + rows - 1, c->width - 2, RG_ROLE_NORMAL,
-				"%d/%d  %s  %.1f %%  %s  %s FLOP/byte  bound: %s  %.3g x its roof%s", at, order_n,
-				rg_fmt_ns(t, o->time_ns), 100 * o->share, rg_fmt_si(f, o->flop_rate, "FLOP/s"),
-				rg_fmt_si(b, o->intensity, ""), o->bound ? o->bound : "unknown", o->headroom,
-				o->above_roof ? "  ABOVE ITS ROOF" : "");
+				"%d/%d  %s %s %%  %s  %s FLOP/byte  %s, %s x roof%s", at, order_n,
+				rg_fmt_ns(t, o->time_ns), rg_fmt_si(share, 100 * o->share, ""),
+				rg_fmt_si(f, o->flop_rate, "FLOP/s"), rg_fmt_si(b, o->intensity, ""),
+				o->bound ? o->bound : "bound unknown", rg_fmt_si(head, o->headroom, ""),
+				o->above_roof ? "  ABOVE ROOF" : "");
 	}
 }
 

@@ -87,7 +87,7 @@ char *rg_fmt_si(char *out, double v, const char *unit)
 {
 	static const char prefix[] = { 0, 'k', 'M', 'G', 'T', 'P', 'E' };
 	size_t p = 0;
-	char num[24], mark[3] = "";
+	char num[16], mark[2] = "";
 
 	if (isnan(v)) {
 		strcpy(out, "-");
@@ -101,10 +101,9 @@ char *rg_fmt_si(char *out, double v, const char *unit)
 		snprintf(num, sizeof(num), "%.0f", v);
 	else
 		three_digits(num, sizeof(num), v);
-	if (p)
-		snprintf(mark, sizeof(mark), "%c", prefix[p]);
+	mark[0] = prefix[p];
 	if (mark[0] || unit[0])
-		snprintf(out, 32, "%s %s%.4s", num, mark, unit);
+		snprintf(out, 32, "%s %s%.10s", num, mark, unit);
 	else
 		snprintf(out, 32, "%s", num);
 	return out;
