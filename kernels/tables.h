@@ -10,6 +10,21 @@
 extern const struct rg_kernel_table rg_kernels_blas_conv;
 extern const struct rg_kernel_table rg_kernels_blas_conv_transpose;
 extern const struct rg_kernel_table rg_kernels_blas_gemm;
+#if defined(__x86_64__)
+#define RG_GENERIC_TABLE(name) \
+	extern const struct rg_kernel_table rg_kernels_generic_##name, rg_kernels_generic_##name##_avx2, \
+		rg_kernels_generic_##name##_avx512
+#define RG_GENERIC_TABLE_LIST(name) \
+	&rg_kernels_generic_##name, &rg_kernels_generic_##name##_avx2, &rg_kernels_generic_##name##_avx512
+#else
+#define RG_GENERIC_TABLE(name) extern const struct rg_kernel_table rg_kernels_generic_##name
+#define RG_GENERIC_TABLE_LIST(name) &rg_kernels_generic_##name
+#endif
+RG_GENERIC_TABLE(binary);
+RG_GENERIC_TABLE(depthwise);
+RG_GENERIC_TABLE(direct);
+RG_GENERIC_TABLE(pool);
+RG_GENERIC_TABLE(unary);
 extern const struct rg_kernel_table rg_kernels_ref_binary;
 extern const struct rg_kernel_table rg_kernels_ref_cast;
 extern const struct rg_kernel_table rg_kernels_ref_conv;

@@ -1,0 +1,70 @@
+/*
+ * Portable kernels that the compiler vectorises. The same sources are compiled
+ * once for every level of vector instructions (meson.build), each time giving
+ * tables of kernels that need those bits: "loops", "loops-avx2",
+ * "loops-avx512". So the level of the machine, or --isa, decides which runs,
+ * and the name in a report says which did.
+ *
+ * The levels with FMA let the compiler contract a * b + c into one rounding;
+ * the reference never does. That difference is within the tests' tolerance.
+ *
+ * Vectors are GCC's vector extension, which clang has too; loads and stores
+ * need no alignment.
+ */
+#ifndef RG_KERNELS_GENERIC_GENERIC_H
+#define RG_KERNELS_GENERIC_GENERIC_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/kernel.h"
+#include "sys/cpu.h"
+
+#if defined(RG_GENERIC_AVX512)
+#define RG_LEVEL_ISA (RG_ISA_AVX512_ALL | RG_ISA_FMA | RG_ISA_AVX2)
+#define RG_LEVEL_NAME(base) base "-avx512"
+#define RG_LEVEL_TABLE(name) rg_kernels_generic_##name##_avx512
+#define RG_LEVEL_RANK 2
+#define RG_VEC 16
+#elif defined(RG_GENERIC_AVX2)
+#define RG_LEVEL_ISA (RG_ISA_AVX2 | RG_ISA_FMA)
+#define RG_LEVEL_NAME(base) base "-avx2"
+#define RG_LEVEL_TABLE(name) rg_kernels_generic_##name##_avx2
+#define RG_LEVEL_RANK 1
+#define RG_VEC 8
+#else
+#define RG_LEVEL_ISA 0u
+#define RG_LEVEL_NAME(base) base
+#define RG_LEVEL_TABLE(name) rg_kernels_generic_##name
+#define RG_LEVEL_RANK 0
+#define RG_VEC 4
+#endif
+
+#define RG_INLINE static inline __attribute__((always_inline))
+
+/* RG_VEC floats at any address of a float. */
+typedef float rg_vec __attribute__((vector_size(4 * RG_VEC), aligned(4), may_alias));
+
+RG_INLINE rg_vec rg_vec_load(const float *p)
+{
+	return *(const rg_vec *)p;
+}
+
+RG_INLINE void rg_vec_store(float *p, rg_vec v)
+{
+	*(rg_vec *)p = v;
+}
+
+RG_INLINE rg_vec rg_vec_all(float f)
+{
+	return f - (rg_vec){ 0 };
+}
+
+/* Elements that are worth waking another lane for when each takes `cost`
+ * quarter-nanoseconds or so: 20 us of work. */
+RG_INLINE int64_t rg_grain(int64_t cost)
+{
+	return 80000 / (cost < 1 ? 1 : cost) + 1;
+}
+
+#endif
