@@ -20,7 +20,7 @@ struct job {
 	struct rg_window w;
 	int64_t ih, iw, oh, ow, kh, kw, sh, sw, dh, dw, top, left;
 	int64_t rows;        /* of the padded plane */
-	int64_t phase;       /* columns of one remainder, with room to read a vector too far */
+	int64_t phase;       /* columns of one remainder, with room for the last vector */
 	int64_t plane;       /* floats of the whole */
 	int64_t multiplier;  /* output channels an input channel */
 	const float *x, *wt, *bias;
@@ -54,7 +54,7 @@ static int setup(const struct rg_call *c, struct job *j, struct rg_error *err)
 	if (j->ow == 0 || j->oh == 0)
 		return 0;
 	j->rows = (j->oh - 1) * j->sh + (j->kh - 1) * j->dh + 1;
-	j->phase = j->ow + (j->kw - 1) * j->dw / j->sw + 1 + COLUMN_VECS * RG_VEC;
+	j->phase = (j->ow + RG_VEC - 1) / RG_VEC * RG_VEC + (j->kw - 1) * j->dw / j->sw + 1;
 	if (__builtin_mul_overflow(j->rows, j->phase, &j->plane) ||
 	    __builtin_mul_overflow(j->plane, j->sw, &j->plane) || j->plane > INT32_MAX)
 		return rg_error_set(err, -EOVERFLOW, "the padded plane is too large");
@@ -70,31 +70,40 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 	return setup(c, &j, &err) ? 0 : (size_t)j.plane * sizeof(float) * (size_t)lanes;
 }
 
+/* A library call would cost more than most rows are long. */
+RG_INLINE void copy_row(float *restrict to, const float *restrict in, int64_t n, const int64_t stride)
+{
+	int64_t i = 0;
+
+	if (stride == 1)
+		for (; i + RG_VEC <= n; i += RG_VEC)
+			rg_vec_store(to + i, rg_vec_load(in + i));
+	for (; i < n; i++)
+		to[i] = in[i * stride];
+}
+
+/* Only what lies inside: the padding was zeroed once and stays. */
 static void copy_plane(const struct job *j, const float *x, float *to)
 {
-	for (int64_t r = 0; r < j->rows; r++) {
-		int64_t y = r - j->top;
-		const float *in = x + y * j->iw;
+	int64_t top = j->top < j->rows ? j->top : j->rows, end_row = j->top + j->ih;
 
-		for (int64_t s = 0; s < j->sw; s++, to += j->phase) {
+	for (int64_t r = top; r < end_row && r < j->rows; r++) {
+		const float *in = x + (r - j->top) * j->iw;
+
+		for (int64_t s = 0; s < j->sw; s++) {
 			/* element i is column i * sw + s - left of the input */
 			int64_t base = s - j->left;
 			int64_t first = base < 0 ? (-base + j->sw - 1) / j->sw : 0;
 			int64_t end = base >= j->iw ? 0 : (j->iw - base + j->sw - 1) / j->sw;
+			float *row = to + (r * j->sw + s) * j->phase + first;
+			int64_t n = (end > j->phase ? j->phase : end) - first;
 
-			if (y < 0 || y >= j->ih)
-				end = 0;
-			if (end > j->phase)
-				end = j->phase;
-			if (first > end)
-				first = end;
-			memset(to, 0, (size_t)first * sizeof(*to));
 			if (j->sw == 1)
-				memcpy(to + first, in + base + first, (size_t)(end - first) * sizeof(*to));
+				copy_row(row, in + base + first, n, 1);
+			else if (j->sw == 2)
+				copy_row(row, in + base + first * 2, n, 2);
 			else
-				for (int64_t i = first; i < end; i++)
-					to[i] = in[base + i * j->sw];
-			memset(to + end, 0, (size_t)(j->phase - end) * sizeof(*to));
+				copy_row(row, in + base + first * j->sw, n, j->sw);
 		}
 	}
 }
@@ -153,6 +162,7 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 	float *plane = j->scratch + lane * j->plane;
 	int64_t have = -1; /* the input plane that scratch holds */
 
+	memset(plane, 0, (size_t)j->plane * sizeof(*plane));
 	for (int64_t i = begin; i < end; i++) {
 		int64_t m = i % j->w.c_out, from = i / j->multiplier;
 		const float *wt = j->wt + m * j->w.kernel_count;
