@@ -23,7 +23,7 @@ struct rg_check {
 };
 
 /* Text in the arena; control characters, which names from files may hold, become '?'. */
-const char *rg_check_text(struct rg_check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *rg_check_text(struct rg_check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 void rg_check_figure(struct rg_answer *q, const char *name, double value, const char *unit, enum rg_provenance p);
 void rg_check_words(struct rg_answer *q, const char *name, const char *text, enum rg_provenance p);
 /* A figure from a fact, with the fact's own provenance and unit. */

@@ -51,7 +51,12 @@ void *rg_alloc(size_t size_bytes)
 
 void *rg_calloc(size_t count, size_t size_bytes)
 {
-	return admit() ? calloc(count ? count : 1, size_bytes ? size_bytes : 1) : NULL;
+	size_t total;
+
+	/* calloc checks as well, but a sanitizer's ends the program over it. */
+	if (__builtin_mul_overflow(count, size_bytes, &total) || !admit())
+		return NULL;
+	return calloc(total ? total : 1, 1);
 }
 
 void *rg_realloc_array(void *old, size_t count, size_t size_bytes)
