@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "models/onnx-internal.h"
 
-#define MAX_ATTRS 1024 /* of one node; the operator with the most has about 15 */
+#define MAX_ATTRS 256 /* of one node; the operator with the most has about 15 */
 
 struct ints {
 	int *v;

@@ -397,18 +397,53 @@ static void a_long_chain(void **state)
 	wire_free(&m);
 }
 
+static size_t varint_len(size_t v)
+{
+	size_t n = 1;
+
+	for (; v > 0x7f; v >>= 7)
+		n++;
+	return n;
+}
+
+/* A node whose subgraph has a node whose subgraph ... The inner graph stands last
+ * in each message, so that only lengths have to be known, from the inside out. */
 static struct wire nested(int levels)
 {
-	struct wire g = relu_graph();
+	struct wire g = { 0 }, inner = relu_graph(), node = wire_node("Relu", "x", NULL, "y"), head = { 0 }, v;
+	size_t *len = calloc((size_t)levels + 1, sizeof(*len)), attr, body;
 
-	for (int i = 0; i < levels; i++) {
-		struct wire n = wire_node("Relu", "x", NULL, "y"), a = { 0 };
-
-		wire_str(&a, ATTR_NAME, "body");
-		wire_msg(&a, ATTR_G, &g);
-		wire_msg(&n, NODE_ATTR, &a);
-		g = graph_of(&n);
+	v = wire_value("x", RG_F32, -1, NULL);
+	wire_msg(&head, GRAPH_INPUT, &v);
+	v = wire_value("y", RG_F32, -1, NULL);
+	wire_msg(&head, GRAPH_OUTPUT, &v);
+#define ATTR_LEN(n) (6 + 1 + varint_len(n) + (n))             /* name "body", then g */
+#define NODE_LEN(n) (node.len + 1 + varint_len(n) + (n))      /* its fields, then the attribute */
+	len[0] = inner.len;
+	for (int i = 1; i <= levels; i++) {
+		body = NODE_LEN(ATTR_LEN(len[i - 1]));
+		len[i] = head.len + 1 + varint_len(body) + body;
 	}
+	for (int i = levels; i > 0; i--) {
+		attr = ATTR_LEN(len[i - 1]);
+		wire_raw(&g, head.p, head.len);
+		wire_tag(&g, GRAPH_NODE, 2);
+		wire_varint(&g, NODE_LEN(attr));
+		wire_raw(&g, node.p, node.len);
+		wire_tag(&g, NODE_ATTR, 2);
+		wire_varint(&g, attr);
+		wire_str(&g, ATTR_NAME, "body");
+		wire_tag(&g, ATTR_G, 2);
+		wire_varint(&g, len[i - 1]);
+	}
+#undef ATTR_LEN
+#undef NODE_LEN
+	wire_raw(&g, inner.p, inner.len);
+	assert_int_equal(g.len, len[levels]);
+	wire_free(&inner);
+	wire_free(&node);
+	wire_free(&head);
+	free(len);
 	return wire_model(8, 13, &g);
 }
 

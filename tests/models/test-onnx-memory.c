@@ -135,7 +135,7 @@ static void ten_mb_of_attributes(void **state)
 	char attr[16];
 
 	while (g.len < TEN_MB) {
-		for (int k = 0; k < 1000; k++) {
+		for (int k = 0; k < 250; k++) {
 			int len = snprintf(attr, sizeof(attr), "\x0a\x03%03d\x18", k); /* name, i */
 
 			attr[len++] = 1;
