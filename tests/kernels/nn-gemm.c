@@ -1,0 +1,91 @@
+/*
+ * Matrix products of every variant against the reference: transposes, factors,
+ * biases of each broadcast kind, batches, vectors, odd sizes. Tolerance as for
+ * convolutions: sums of products of numbers below 1 in float, in any order.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernels/blas/blas.h"
+#include "nn-case.h"
+
+#define D(...) ((const int64_t[]){ __VA_ARGS__ })
+
+static void test_gemm(void **state)
+{
+	static const int64_t sizes[][3] = { { 1, 1, 1 }, { 1, 100, 50 }, { 37, 1, 20 }, { 3, 5, 7 }, { 17, 33, 65 },
+					    { 64, 48, 32 }, { 5, 1000, 30 }, { 130, 20, 1 }, { 0, 4, 5 } };
+	int runs = 0;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (int v = 0; v < 20; v++) {
+			int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+			bool ta = v & 1, tb = v & 2;
+			struct nn_case t;
+
+			nn_start(&t, "Gemm", 13);
+			nn_int(&t, "transA", ta);
+			nn_int(&t, "transB", tb);
+			nn_float(&t, "alpha", v < 8 ? 1 : 0.5f);
+			nn_float(&t, "beta", v < 12 ? 1 : -2);
+			nn_input(&t, NN_UNIFORM, 2, ta ? D(k, m) : D(m, k));
+			nn_input(&t, NN_UNIFORM, 2, tb ? D(n, k) : D(k, n));
+			switch (v / 4) {
+			case 0: break;
+			case 1: nn_input(&t, NN_UNIFORM, 1, D(n)); break;
+			case 2: nn_input(&t, NN_UNIFORM, 2, D(m, n)); break;
+			case 3: nn_input(&t, NN_UNIFORM, 2, D(m, 1)); break;
+			default: nn_input(&t, NN_UNIFORM, 0, NULL); break;
+			}
+			runs += nn_check_all(&t, 1e-4, 1e-5, false);
+		}
+	}
+	assert_true(runs > 0 || !rg_blas_available());
+	if (!runs)
+		skip();
+}
+
+static void test_matmul(void **state)
+{
+	static const struct {
+		int ra, rb;
+		int64_t a[4], b[4];
+	} cases[] = {
+		{ 2, 2, { 3, 5 }, { 5, 7 } },           { 1, 1, { 9 }, { 9 } },
+		{ 1, 2, { 9 }, { 9, 4 } },              { 2, 1, { 4, 9 }, { 9 } },
+		{ 3, 2, { 6, 17, 30 }, { 30, 50 } },    { 2, 3, { 17, 30 }, { 6, 30, 50 } },
+		{ 4, 4, { 2, 3, 16, 8 }, { 2, 3, 8, 16 } }, { 4, 4, { 2, 1, 5, 8 }, { 1, 3, 8, 9 } },
+		{ 4, 3, { 2, 3, 5, 8 }, { 3, 8, 9 } },  { 4, 3, { 2, 3, 1, 8 }, { 3, 8, 70 } },
+		{ 3, 1, { 3, 4, 8 }, { 8 } },           { 1, 3, { 8 }, { 3, 8, 4 } },
+		{ 2, 2, { 1, 768 }, { 768, 300 } },     { 2, 2, { 100, 64 }, { 64, 100 } },
+		{ 3, 3, { 0, 4, 5 }, { 0, 5, 6 } },
+	};
+	int runs = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nn_case t;
+
+		nn_start(&t, "MatMul", 13);
+		nn_input(&t, NN_UNIFORM, cases[i].ra, cases[i].a);
+		nn_input(&t, NN_UNIFORM, cases[i].rb, cases[i].b);
+		runs += nn_check_all(&t, 1e-4, 1e-5, false);
+	}
+	assert_true(runs > 0 || !rg_blas_available());
+	if (!runs)
+		skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_gemm),
+		cmocka_unit_test(test_matmul),
+	};
+
+	print_message("# %s\n", rg_blas_describe());
+	return cmocka_run_group_tests_name("nn-gemm", tests, NULL, NULL);
+}
