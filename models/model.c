@@ -52,7 +52,8 @@ static int unknown_builtin(const char *name, struct rg_error *err)
 	return rg_error_hint(err, "there are %s", known);
 }
 
-static int open_builtin(struct rg_model *m, const char *name, const struct rg_bindings *b, struct rg_error *err)
+static int open_builtin(struct rg_model *m, const char *name, const struct rg_bindings *b,
+			struct rg_error *err)
 {
 	const struct rg_builtin *builtin = rg_builtin_find(name);
 	uint64_t start = rg_clock_now_ns();

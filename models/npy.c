@@ -154,8 +154,8 @@ static int parse_shape(struct parser *s, struct header *h)
 		if (!comma)
 			return malformed(s, "a comma is missing in shape");
 		if (h->shape.rank >= RG_MAX_RANK)
-			return rg_error_set(s->err, RG_ENOTSUP_MODEL, "more than %d dimensions are not supported",
-					    RG_MAX_RANK);
+			return rg_error_set(s->err, RG_ENOTSUP_MODEL,
+					    "more than %d dimensions are not supported", RG_MAX_RANK);
 		if (parse_dim(s, &h->shape.dim[h->shape.rank]))
 			return s->err->code;
 		h->shape.rank++;
@@ -186,7 +186,9 @@ static int parse_dict(struct parser *s, struct header *h)
 		} else if (strcmp(key, "fortran_order") == 0) {
 			bit = ORDER;
 			h->fortran = accept_word(s, "True");
-			rc = h->fortran || accept_word(s, "False") ? 0 : malformed(s, "fortran_order is neither True nor False");
+			rc = h->fortran || accept_word(s, "False")
+				 ? 0
+				 : malformed(s, "fortran_order is neither True nor False");
 		} else if (strcmp(key, "shape") == 0) {
 			bit = SHAPE;
 			rc = parse_shape(s, h);
@@ -228,8 +230,8 @@ static int parse_header(const uint8_t *head, uint64_t head_len, uint64_t size, s
 	if (head[6] > 1)
 		len |= (uint64_t)head[10] << 16 | (uint64_t)head[11] << 24;
 	if (len > MAX_HEADER_BYTES)
-		return rg_error_set(err, -EINVAL, "the .npy header claims %" PRIu64 " bytes, more than %d", len,
-				    MAX_HEADER_BYTES);
+		return rg_error_set(err, -EINVAL, "the .npy header claims %" PRIu64 " bytes, more than %d",
+				    len, MAX_HEADER_BYTES);
 	if (len > head_len - at)
 		return rg_error_set(err, -EINVAL, "the .npy file is cut short in its header");
 	s.p = (const char *)head + at;
@@ -243,8 +245,9 @@ static int parse_header(const uint8_t *head, uint64_t head_len, uint64_t size, s
 		return rg_error_set(err, -EFBIG, "shape %s is too large", rg_shape_text(shape, &h->shape));
 	h->bytes = (uint64_t)bytes;
 	if (h->bytes != size - h->data_at) {
-		rg_error_set(err, -EINVAL, "shape %s of %s needs %" PRIu64 " bytes, but %" PRIu64 " follow the header",
-			     rg_shape_text(shape, &h->shape), rg_dtype_name(h->dtype), h->bytes, size - h->data_at);
+		rg_error_set(
+		    err, -EINVAL, "shape %s of %s needs %" PRIu64 " bytes, but %" PRIu64 " follow the header",
+		    rg_shape_text(shape, &h->shape), rg_dtype_name(h->dtype), h->bytes, size - h->data_at);
 		return rg_error_hint(err, "the file is cut short or damaged: write it again");
 	}
 	return 0;
@@ -374,7 +377,7 @@ int rg_npy_read(const char *path, struct rg_tensor *t, struct rg_error *err)
 	memset(t, 0, sizeof(*t));
 	if (fd < 0) {
 		rg_error_set(err, -errno, "cannot be opened: %s", strerror(errno));
-		if (errno == ENOENT)
+		if (err->code == -ENOENT)
 			rg_error_hint(err, "check the path");
 		return rg_error_at(err, "%s", path);
 	}
@@ -400,10 +403,12 @@ static int make_header(const struct rg_tensor *t, struct rg_str *out, struct rg_
 		if (types[i].dtype == dtype)
 			descr = types[i].descr;
 	if (!descr)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s cannot be written as .npy", rg_dtype_name(t->dtype));
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s cannot be written as .npy",
+				    rg_dtype_name(t->dtype));
 	rg_str_printf(&dict, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
 	for (int i = 0; i < t->shape.rank; i++)
-		rg_str_printf(&dict, "%s%" PRId64 "%s", i ? ", " : "", t->shape.dim[i], t->shape.rank == 1 ? "," : "");
+		rg_str_printf(&dict, "%s%" PRId64 "%s", i ? ", " : "", t->shape.dim[i],
+			      t->shape.rank == 1 ? "," : "");
 	rg_str_add(&dict, "), }");
 	len = 10 + dict.len + 1;
 	pad = (64 - len % 64) % 64;
@@ -431,7 +436,9 @@ static int write_all(int fd, const void *data, uint64_t count, struct rg_error *
 			continue;
 		if (n < 0) {
 			rg_error_set(err, -errno, "writing failed: %s", strerror(errno));
-			return err->code == -ENOSPC ? rg_error_hint(err, "free some space, or write elsewhere") : err->code;
+			return err->code == -ENOSPC
+				   ? rg_error_hint(err, "free some space, or write elsewhere")
+				   : err->code;
 		}
 		p += n;
 		count -= (uint64_t)n;

@@ -83,7 +83,8 @@ static bool climbs(const char *location)
 static int outside(struct onnx_reader *r, const char *location)
 {
 	rg_error_set(r->err, -EACCES, "external data '%.200s' lies outside the model's folder", location);
-	return rg_error_hint(r->err, "put the file beside the model; links that lead elsewhere are not followed");
+	return rg_error_hint(r->err,
+			     "put the file beside the model; links that lead elsewhere are not followed");
 }
 
 /* Finds or adds the file in the list of those that tensors take data from. Names
@@ -119,13 +120,15 @@ static int switch_file(struct onnx_reader *r, const char *location)
 	if (x->fd < 0 && (errno == EXDEV || errno == ELOOP))
 		return outside(r, location);
 	if (x->fd < 0) {
-		rg_error_set(r->err, -errno, "external data '%.200s' cannot be opened: %s", location, strerror(errno));
+		rg_error_set(r->err, -errno, "external data '%.200s' cannot be opened: %s", location,
+			     strerror(errno));
 		return rg_error_hint(r->err, "the model needs this file beside it");
 	}
 	if (fstat(x->fd, &st) < 0)
 		return rg_error_set(r->err, -errno, "external data '%.200s': %s", location, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return rg_error_set(r->err, -EINVAL, "external data '%.200s' is not a regular file", location);
+		return rg_error_set(r->err, -EINVAL, "external data '%.200s' is not a regular file",
+				    location);
 	if (account(r, &st))
 		return r->err->code;
 	x->location = rg_strdup(location);
@@ -150,8 +153,9 @@ int onnx_external_check(struct onnx_reader *r, const char *location, int64_t off
 		return rc;
 	x = &r->external.files[r->external.current];
 	if (at > x->size)
-		return rg_error_set(r->err, -EINVAL, "external data starts at byte %" PRIu64 ", but '%.200s' ends at %"
-				    PRIu64, at, location, x->size);
+		return rg_error_set(r->err, -EINVAL,
+				    "external data starts at byte %" PRIu64 ", but '%.200s' ends at %" PRIu64,
+				    at, location, x->size);
 	have = length >= 0 ? (uint64_t)length : x->size - at;
 	if (have > x->size - at) {
 		rg_error_set(r->err, -EINVAL, "external data takes bytes %" PRIu64 " to %" PRIu64
@@ -159,12 +163,14 @@ int onnx_external_check(struct onnx_reader *r, const char *location, int64_t off
 		return rg_error_hint(r->err, "the data file is cut short: fetch it again");
 	}
 	if (have != bytes)
-		return rg_error_set(r->err, -EINVAL, "external data holds %" PRIu64 " bytes, but type and shape need %"
-				    PRIu64, have, bytes);
+		return rg_error_set(r->err, -EINVAL,
+				    "external data holds %" PRIu64 " bytes, but type and shape need %" PRIu64,
+				    have, bytes);
 	/* A small model must not multiply one data file into more memory than the
 	 * file has bytes: tied weights share, so twice is generous. */
 	if (bytes > 2 * x->size - x->claimed)
-		return rg_error_set(r->err, -EINVAL, "the tensors take more bytes from '%.200s' than it holds", location);
+		return rg_error_set(r->err, -EINVAL,
+				    "the tensors take more bytes from '%.200s' than it holds", location);
 	x->claimed += bytes;
 	return 0;
 }
@@ -181,9 +187,11 @@ int onnx_external_read(struct onnx_reader *r, int64_t offset, void *dst, uint64_
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return rg_error_set(r->err, -errno, "reading '%.200s' failed: %s", x->location, strerror(errno));
+			return rg_error_set(r->err, -errno, "reading '%.200s' failed: %s", x->location,
+					    strerror(errno));
 		if (n == 0)
-			return rg_error_set(r->err, -EIO, "'%.200s' became shorter while it was read", x->location);
+			return rg_error_set(r->err, -EIO, "'%.200s' became shorter while it was read",
+					    x->location);
 		p += n;
 		at += (uint64_t)n;
 		bytes -= (uint64_t)n;

@@ -191,7 +191,8 @@ static bool graph_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 		return false;
 	}
 	if (c->g->depth + 1 > RG_MAX_SUBGRAPH_DEPTH) {
-		rg_error_set(r->err, RG_ENOTSUP_MODEL, "subgraphs are nested deeper than %d", RG_MAX_SUBGRAPH_DEPTH);
+		rg_error_set(r->err, RG_ENOTSUP_MODEL, "subgraphs are nested deeper than %d",
+			     RG_MAX_SUBGRAPH_DEPTH);
 		return false;
 	}
 	if (++r->n_subgraphs > r->max_subgraphs) {
@@ -252,7 +253,8 @@ static int check_attr(struct attr_ctx *c, const onnx_AttributeProto *m)
 	if (c->ref.text && c->ref.text[0])
 		return rg_error_set(err, -EINVAL, "ref_attr_name stands outside a function");
 	if (c->unsupported)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "attributes that hold %s are not supported", c->unsupported);
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "attributes that hold %s are not supported",
+				    c->unsupported);
 	switch (type) {
 	case RG_ATTR_FLOAT: a->f = m->f; break;
 	case RG_ATTR_INT: a->i = m->i; break;
@@ -330,7 +332,8 @@ static bool io_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 	int v = -1;
 
 	if (list->n >= RG_MAX_NODE_IO) {
-		rg_error_set(c->r->err, RG_ENOTSUP_MODEL, "the node has more than %d %ss", RG_MAX_NODE_IO, t.field);
+		rg_error_set(c->r->err, RG_ENOTSUP_MODEL, "the node has more than %d %ss", RG_MAX_NODE_IO,
+			     t.field);
 		return false;
 	}
 	if (!onnx_text_cb(stream, field, &targ))
@@ -386,11 +389,12 @@ static int add_node(struct node_ctx *c)
 	if (c->in.n == 0 && c->out.n == 0)
 		return rg_error_set(c->r->err, -EINVAL, "the node has neither inputs nor outputs");
 	if (++c->r->n_nodes > RG_MAX_NODES)
-		return rg_error_set(c->r->err, RG_ENOTSUP_MODEL, "there are more than %d nodes", RG_MAX_NODES);
+		return rg_error_set(c->r->err, RG_ENOTSUP_MODEL, "there are more than %d nodes",
+				    RG_MAX_NODES);
 	if (strcmp(domain, "ai.onnx") == 0)
 		domain = "";
-	rc = rg_graph_add_node(c->g, domain, c->op_type.text, c->name.text ? c->name.text : "",
-			       (int)c->in.n, c->in.v, (int)c->out.n, c->out.v, (int)c->n_attrs, c->attrs, c->r->err);
+	rc = rg_graph_add_node(c->g, domain, c->op_type.text, c->name.text ? c->name.text : "", (int)c->in.n,
+			       c->in.v, (int)c->out.n, c->out.v, (int)c->n_attrs, c->attrs, c->r->err);
 	/* Tensors and subgraphs are the graph's now, whatever came back. */
 	for (size_t i = 0; i < c->n_attrs; i++) {
 		c->attrs[i].t.data = NULL;
@@ -419,7 +423,8 @@ static int read_node(struct onnx_reader *r, pb_istream_t *stream, struct rg_grap
 	if (!rc)
 		rc = add_node(&c);
 	if (rc && c.name.text && c.name.text[0])
-		rg_error_at(r->err, "node '%.100s' (%.40s)", c.name.text, c.op_type.text ? c.op_type.text : "?");
+		rg_error_at(r->err, "node '%.100s' (%.40s)", c.name.text,
+			    c.op_type.text ? c.op_type.text : "?");
 	else if (rc)
 		rg_error_at(r->err, "node %d (%.40s)", index, c.op_type.text ? c.op_type.text : "?");
 	for (size_t i = 0; i < c.n_attrs; i++)
@@ -452,7 +457,8 @@ static bool dim_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 	struct onnx_text symbol = { c->r, "dim_param", NULL };
 
 	if (c->rank >= RG_MAX_RANK) {
-		rg_error_set(c->r->err, RG_ENOTSUP_MODEL, "the shape has more than %d dimensions", RG_MAX_RANK);
+		rg_error_set(c->r->err, RG_ENOTSUP_MODEL, "the shape has more than %d dimensions",
+			     RG_MAX_RANK);
 		return false;
 	}
 	onnx_set_cb(&m.dim_param, onnx_text_cb, &symbol);
@@ -480,7 +486,8 @@ static bool shape_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 
 	c->has_shape = true;
 	onnx_set_cb(&m.dim, dim_cb, c);
-	return pb_decode(stream, onnx_TensorShapeProto_fields, &m) || onnx_decode_failed(c->r, stream, "a shape") == 0;
+	return pb_decode(stream, onnx_TensorShapeProto_fields, &m) ||
+	       onnx_decode_failed(c->r, stream, "a shape") == 0;
 }
 
 static bool tensor_type_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
@@ -525,7 +532,8 @@ static bool type_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 	onnx_set_cb(&m.map_type, other_type_cb, c);
 	onnx_set_cb(&m.optional_type, other_type_cb, c);
 	onnx_set_cb(&m.sparse_tensor_type, other_type_cb, c);
-	return pb_decode(stream, onnx_TypeProto_fields, &m) || onnx_decode_failed(c->r, stream, "a type") == 0;
+	return pb_decode(stream, onnx_TypeProto_fields, &m) ||
+	       onnx_decode_failed(c->r, stream, "a type") == 0;
 }
 
 /* Reads a graph input or output and declares its type; returns the value. */
@@ -601,7 +609,8 @@ static bool initializer_cb(pb_istream_t *stream, const pb_field_t *field, void *
 	if (rc) {
 		rg_free(t.t.data);
 	} else {
-		rc = rg_graph_add_const(c->g, v, RG_CONST_INITIALIZER, t.t.dtype, &t.t.shape, t.t.data, r->err);
+		rc = rg_graph_add_const(c->g, v, RG_CONST_INITIALIZER, t.t.dtype, &t.t.shape, t.t.data,
+					r->err);
 	}
 	if (rc)
 		rg_error_at(r->err, "initializer '%.100s'", t.name ? t.name : "?");

@@ -10,7 +10,8 @@
 #include "base/str.h"
 #include "models/onnx-internal.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ONNX data is little-endian and is copied as it is");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "ONNX data is little-endian and is copied as it is");
 
 enum payload { P_FLOAT, P_INT32, P_INT64, P_DOUBLE, P_UINT64, P_STRING, P_RAW, P_EXTERNAL, P_COUNT, P_NONE };
 
@@ -99,7 +100,8 @@ static bool count_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 	}
 	if (width) {
 		if (stream->bytes_left % width) {
-			rg_error_set(s->r->err, -EBADMSG, "damaged: %s ends inside an element", payload_name[p]);
+			rg_error_set(s->r->err, -EBADMSG, "damaged: %s ends inside an element",
+				     payload_name[p]);
 			return false;
 		}
 		s->n[p] += stream->bytes_left / width;
@@ -266,7 +268,8 @@ static uint64_t entries(enum payload p, enum rg_dtype t, uint64_t count, uint64_
 	return t == RG_C64 || t == RG_C128 ? 2 * count : count;
 }
 
-static int check_type_and_shape(struct scan *s, const onnx_TensorProto *m, struct rg_tensor *t, int64_t *bytes)
+static int check_type_and_shape(struct scan *s, const onnx_TensorProto *m, struct rg_tensor *t,
+				int64_t *bytes)
 {
 	struct rg_error *err = s->r->err;
 	char text[160];
@@ -291,7 +294,8 @@ static int check_type_and_shape(struct scan *s, const onnx_TensorProto *m, struc
 		return rg_error_set(err, -EOVERFLOW, "dims %s are more than can be counted",
 				    rg_shape_text(text, &t->shape));
 	if (*bytes > s->r->max_tensor_bytes)
-		return rg_error_set(err, -EFBIG, "dims %s ask for %" PRId64 " bytes, more than the limit of %" PRId64,
+		return rg_error_set(err, -EFBIG,
+				    "dims %s ask for %" PRId64 " bytes, more than the limit of %" PRId64,
 				    rg_shape_text(text, &t->shape), *bytes, s->r->max_tensor_bytes);
 	return 0;
 }
@@ -332,7 +336,8 @@ static int check_data(struct scan *s, const onnx_TensorProto *m, const struct rg
 				    rg_dtype_name(t->dtype), payload_name[from]);
 	want = entries(from, t->dtype, count, (uint64_t)bytes);
 	if (s->n[from] != want)
-		return rg_error_set(err, -EINVAL, "%s holds %" PRIu64 " %s, but %s of shape %s needs %" PRIu64,
+		return rg_error_set(err, -EINVAL,
+				    "%s holds %" PRIu64 " %s, but %s of shape %s needs %" PRIu64,
 				    payload_name[from], s->n[from], from == P_RAW ? "bytes" : "entries",
 				    rg_dtype_name(t->dtype), rg_shape_text(text, &t->shape), want);
 	return 0;

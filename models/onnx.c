@@ -96,7 +96,8 @@ static void name_other_format(struct onnx_reader *r)
 		n = 0;
 	r->err = err;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (kinds[i].at + kinds[i].len > n || memcmp(head + kinds[i].at, kinds[i].magic, kinds[i].len) != 0)
+		if (kinds[i].at + kinds[i].len > n ||
+		    memcmp(head + kinds[i].at, kinds[i].magic, kinds[i].len) != 0)
 			continue;
 		rg_error_set(err, -EINVAL, "this is %s, not an ONNX model", kinds[i].what);
 		rg_error_hint(err, "%s", kinds[i].hint ? kinds[i].hint : "give the path of an .onnx file");
@@ -195,8 +196,10 @@ static int refuse_calls(struct onnx_reader *r, const struct rg_graph *g)
 		struct onnx_function key = { (char *)n->domain, (char *)n->op_type };
 
 		if (bsearch(&key, r->functions, r->n_functions, sizeof(key), compare_functions)) {
-			rg_error_set(r->err, RG_ENOTSUP_MODEL, "it calls the model-local function %s%s%s, and such "
-				     "functions are not supported", n->domain, n->domain[0] ? "." : "", n->op_type);
+			rg_error_set(r->err, RG_ENOTSUP_MODEL,
+				     "it calls the model-local function %s%s%s, and such "
+				     "functions are not supported",
+				     n->domain, n->domain[0] ? "." : "", n->op_type);
 			rg_error_hint(r->err, "inline the functions:  onnx.inliner.inline_local_functions");
 			rc = rg_error_at(r->err, "node '%.100s' (%.40s)", n->name, n->op_type);
 		}
@@ -216,8 +219,9 @@ static int check_versions(struct model_ctx *c, const onnx_ModelProto *m)
 	if (!m->has_ir_version || m->ir_version < 1)
 		return rg_error_set(err, -EINVAL, "ir_version is missing: this is not an ONNX model");
 	if (m->ir_version > IR_VERSION_NEWEST) {
-		rg_error_set(err, RG_ENOTSUP_MODEL, "ir_version %" PRId64 " is newer than %d, the newest known",
-			     m->ir_version, IR_VERSION_NEWEST);
+		rg_error_set(err, RG_ENOTSUP_MODEL,
+			     "ir_version %" PRId64 " is newer than %d, the newest known", m->ir_version,
+			     IR_VERSION_NEWEST);
 		return rg_error_hint(err, "export the model with an older IR version");
 	}
 	c->g->ir_version = m->ir_version;
@@ -300,8 +304,8 @@ int rg_onnx_load(const char *path, const struct rg_onnx_limits *limits, struct r
 	int rc;
 
 	*out = NULL;
-	rc = onnx_reader_open(&r, path, limits && limits->max_file_bytes ? limits->max_file_bytes : MAX_FILE_BYTES,
-			      err);
+	rc = onnx_reader_open(
+	    &r, path, limits && limits->max_file_bytes ? limits->max_file_bytes : MAX_FILE_BYTES, err);
 	if (!rc) {
 		if (limits && limits->max_tensor_bytes)
 			r.max_tensor_bytes = limits->max_tensor_bytes;

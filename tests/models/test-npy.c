@@ -79,7 +79,8 @@ static void written_as_numpy_writes(void **state)
 	struct rg_error err = RG_ERROR_INIT;
 	uint8_t got[512], want[512];
 	const char *path = folder_path("t.npy");
-	size_t n = make_npy(want, 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }", data, sizeof(data));
+	size_t n = make_npy(want, 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }", data,
+			    sizeof(data));
 	FILE *f;
 
 	assert_int_equal(rg_npy_write(path, &t, &err), 0);
@@ -102,8 +103,10 @@ static void fortran_order(void **state)
 	for (int i = 0; i < 2; i++)
 		for (int j = 0; j < 3; j++)
 			for (int k = 0; k < 2; k++)
-				data[i + 2 * j + 6 * k] = want[(i * 3 + j) * 2 + k] = (int16_t)(100 * i + 10 * j + k);
-	n = make_npy(file, 1, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 2), }", data, sizeof(data));
+				data[i + 2 * j + 6 * k] = want[(i * 3 + j) * 2 + k] =
+				    (int16_t)(100 * i + 10 * j + k);
+	n = make_npy(file, 1, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 2), }", data,
+		     sizeof(data));
 	assert_int_equal(rg_npy_parse(file, n, &t, &err), 0);
 	assert_int_equal(t.shape.rank, 3);
 	assert_memory_equal(t.data, want, sizeof(want));
@@ -201,7 +204,8 @@ static void truncated_and_mutated(void **state)
 	const double data[2] = { 1, 2 };
 	uint64_t stream = rg_rng_stream(1, "npy");
 	uint8_t file[512];
-	size_t n = make_npy(file, 1, "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 1), }", data, sizeof(data));
+	size_t n = make_npy(file, 1, "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 1), }", data,
+			    sizeof(data));
 	int refused = 0;
 
 	for (size_t len = 0; len < n; len++) {

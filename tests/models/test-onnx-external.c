@@ -120,7 +120,8 @@ static void external_data_without_openat2(void **state)
 		if (take_openat2_away())
 			_exit(77);
 		_exit((load_external("data.bin") != 0) | (load_external("sub//./data.bin") != 0) << 1 |
-		      (load_external("link") != -EACCES) << 2 | (load_external("dir/passwd") != -ENOTDIR) << 3 |
+		      (load_external("link") != -EACCES) << 2 |
+		      (load_external("dir/passwd") != -ENOTDIR) << 3 |
 		      (load_external("inner") != -EACCES) << 4 | (load_external("sub/") == 0) << 5);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

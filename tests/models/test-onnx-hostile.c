@@ -32,7 +32,8 @@ static void other_formats(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		expect_file_error(folder_write("model.onnx", files[i].data, files[i].n), -EINVAL, files[i].what);
+		expect_file_error(folder_write("model.onnx", files[i].data, files[i].n), -EINVAL,
+				  files[i].what);
 	expect_file_error(folder_write("model.onnx", "\0\0\0\0", 4), -EBADMSG, "zero");
 	expect_file_error(folder_write("model.onnx", "", 0), -EINVAL, "the file is empty");
 	expect_file_error(folder_path("."), -EISDIR, "this is a directory");
@@ -147,10 +148,11 @@ static void data_that_does_not_fit(void **state)
 	CASE(RG_F32, wire_bytes(&t, TENSOR_FLOAT, "12345", 5), -EBADMSG, "ends inside an element");
 	CASE(RG_F32, wire_int(&t, TENSOR_INT32, 1), -EINVAL, "cannot stand in int32_data");
 	CASE(RG_F32, (void)0, -EINVAL, "there is no data");
-	CASE(RG_I8, wire_bytes(&t, TENSOR_INT32, "\x01\xac\x02", 3), -ERANGE, "int32_data holds 300, which int8 cannot");
+	CASE(RG_I8, wire_bytes(&t, TENSOR_INT32, "\x01\xac\x02", 3), -ERANGE,
+	     "int32_data holds 300, which int8 cannot");
 	CASE(RG_BOOL, wire_bytes(&t, TENSOR_INT32, "\x01\x02", 2), -ERANGE, "which bool cannot");
-	CASE(RG_I64, wire_bytes(&t, TENSOR_INT64, "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12), -EBADMSG,
-	     "damaged");
+	CASE(RG_I64, wire_bytes(&t, TENSOR_INT64, "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12),
+	     -EBADMSG, "damaged");
 	CASE(RG_U8, (wire_bytes(&t, TENSOR_RAW, "ab", 2), wire_int(&t, TENSOR_INT32, 1)), -EINVAL,
 	     "in both int32_data and raw_data");
 	CASE(RG_U8, (wire_bytes(&t, TENSOR_RAW, "ab", 2), wire_bytes(&t, TENSOR_RAW, "ab", 2)), -EINVAL,
@@ -410,7 +412,7 @@ static size_t varint_len(size_t v)
  * in each message, so that only lengths have to be known, from the inside out. */
 static struct wire nested(int levels)
 {
-	struct wire g = { 0 }, inner = relu_graph(), node = wire_node("Relu", "x", NULL, "y"), head = { 0 }, v;
+	struct wire g = {0}, inner = relu_graph(), node = wire_node("Relu", "x", NULL, "y"), head = {0}, v;
 	size_t *len = calloc((size_t)levels + 1, sizeof(*len)), attr, body;
 
 	v = wire_value("x", RG_F32, -1, NULL);

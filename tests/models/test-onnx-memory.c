@@ -40,7 +40,8 @@ struct outcome {
 static struct outcome load_measured(const struct wire *m)
 {
 	const char *path = folder_write("big.onnx", m->p, m->len);
-	struct outcome *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), r;
+	struct outcome *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+		       r;
 	int status;
 	pid_t pid;
 

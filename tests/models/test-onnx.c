@@ -130,7 +130,8 @@ static void float_encodings(void **state)
 			if (how == RAW)
 				wire_bytes(&t[i], TENSOR_RAW, data, 4 * width);
 			else
-				put_fixed(&t[i], i % 2 ? TENSOR_DOUBLE : TENSOR_FLOAT, data, width, 4, (enum how)how);
+				put_fixed(&t[i], i % 2 ? TENSOR_DOUBLE : TENSOR_FLOAT, data, width, 4,
+					  (enum how)how);
 		}
 		expect_tensor(&t[0], RG_F32, f, sizeof(f));
 		expect_tensor(&t[1], RG_F64, d, sizeof(d));
