@@ -20,6 +20,7 @@ struct rg_roof_kernel {
 	 * peak kernels. size_bytes: a multiple of 4096, data 64-aligned. */
 	int64_t (*read)(const void *data, size_t size_bytes, float *sink);
 };
+/* In order of vector width, narrow first. */
 int rg_roof_count(void);
 const struct rg_roof_kernel *rg_roof_at(int i);
 

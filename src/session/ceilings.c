@@ -22,6 +22,7 @@
 
 #define PAGE_BYTES 4096
 #define MAX_WINDOWS 400
+#define WINDOW_NS 1e6 /* long beside the start of a team, short beside a time slice */
 
 struct team; /* forward */
 
@@ -81,8 +82,9 @@ static void *member_main(void *arg)
 	}
 }
 
-/* One window of the whole team: units a second. */
-static double window(struct team *t)
+/* One window of the whole team; its length, from the first start to the last
+ * end, goes to *length_ns. Returns the work done. */
+static int64_t window(struct team *t, double *length_ns)
 {
 	uint64_t first = UINT64_MAX, last = 0;
 	int64_t sum = 0;
@@ -98,22 +100,28 @@ static double window(struct team *t)
 			last = m->end_ns;
 		sum += m->work;
 	}
-	return last > first ? (double)sum / (double)(last - first) * 1e9 : NAN;
+	*length_ns = (double)(last - first);
+	return sum;
 }
 
-/* How many rounds make a window of about window_ns. */
+/* How many rounds make a window of about window_ns. The time that one member
+ * worked counts, not the window: waking the team can take longer than the work,
+ * and a window of mostly waking would measure the scheduler. */
 static void calibrate(struct team *t, double window_ns)
 {
 	t->rounds = 1;
-	for (;;) {
-		uint64_t start = rg_clock_now_ns();
-		double took;
+	while (t->rounds < INT64_MAX / 16) {
+		double least = INFINITY, ignored;
 
-		window(t);
-		took = (double)(rg_clock_now_ns() - start);
-		if (took >= window_ns / 2 || t->rounds > INT64_MAX / 16)
+		/* the least of a few: one may be hit by an interrupt */
+		for (int k = 0; k < 3; k++) {
+			window(t, &ignored);
+			for (int i = 0; i < t->threads; i++)
+				least = fmin(least, (double)(t->members[i].end_ns - t->members[i].start_ns));
+		}
+		if (least >= window_ns / 2)
 			break;
-		t->rounds *= took * 8 < window_ns ? 8 : 2;
+		t->rounds *= least * 8 < window_ns ? 8 : 2;
 	}
 }
 
@@ -181,13 +189,14 @@ static int measure(const struct rg_roof_kernel *k, int threads, size_t size_byte
 
 	if (rc)
 		return rc;
-	calibrate(&t, 1e6);
+	calibrate(&t, WINDOW_NS);
 	start = rg_clock_now_ns();
 	while (n < MAX_WINDOWS && (n < 5 || (double)(rg_clock_now_ns() - start) < budget_ns)) {
-		double r = window(&t);
+		double length_ns;
+		int64_t done = window(&t, &length_ns);
 
-		if (!isnan(r))
-			rate[n++] = r;
+		if (length_ns > 0)
+			rate[n++] = (double)done / length_ns * 1e9;
 	}
 	stop_team(&t);
 	rg_stats_sort(rate, (size_t)n);
@@ -203,7 +212,8 @@ static int measure(const struct rg_roof_kernel *k, int threads, size_t size_byte
 	return 0;
 }
 
-/* The widest kernel of a sort that this CPU may run. */
+/* The widest kernel of a sort that this CPU may run: the table of kernels/roof
+ * goes from narrow to wide. */
 static const struct rg_roof_kernel *widest(bool compute, uint32_t isa)
 {
 	const struct rg_roof_kernel *best = NULL;
@@ -213,8 +223,7 @@ static const struct rg_roof_kernel *widest(bool compute, uint32_t isa)
 
 		if ((k->flops != NULL) != compute || (k->isa & ~isa) != 0)
 			continue;
-		if (!best || __builtin_popcount(k->isa) > __builtin_popcount(best->isa))
-			best = k;
+		best = k;
 	}
 	return best;
 }
