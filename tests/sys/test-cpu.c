@@ -227,6 +227,42 @@ static void test_this_machine(void **state)
 	assert_int_equal(!!strstr(text, " hypervisor "), cpu.hypervisor);
 }
 
+/* First stanzas of /proc/cpuinfo from real machines, read under a root. */
+static const struct {
+	const char *file, *vendor;
+	int family;
+	uint32_t has, lacks;
+} stanzas[] = {
+	{ "linux-rhel7-skylake_avx512", "GenuineIntel", 6, RG_ISA_AVX512_ALL, RG_ISA_AVX512_VNNI | RG_ISA_NEON },
+	{ "linux-centos7-cascadelake", "GenuineIntel", 6, RG_ISA_AVX512_ALL | RG_ISA_AVX512_VNNI, RG_ISA_AVX512_BF16 },
+	{ "linux-unknown-sapphirerapids", "GenuineIntel", 6, RG_ISA_AMX_TILE | RG_ISA_AVX512_FP16, RG_ISA_NEON },
+	{ "linux-rhel7-ivybridge", "GenuineIntel", 6, RG_ISA_AVX | RG_ISA_F16C, RG_ISA_AVX2 | RG_ISA_FMA },
+	{ "linux-rocky8.5-zen4", "AuthenticAMD", 25, RG_ISA_AVX512_ALL | RG_ISA_AVX512_BF16, RG_ISA_AVX512_FP16 },
+	{ "linux-rhel6-piledriver", "AuthenticAMD", 21, RG_ISA_AVX | RG_ISA_FMA, RG_ISA_AVX2 },
+	{ "linux-rhel8-neoverse_v1", "", -1, RG_ISA_NEON, RG_ISA_SSE2 | RG_ISA_AVX },
+	{ "linux-rhel8-power9", "", -1, 0, RG_ISA_NEON | RG_ISA_SSE2 },
+};
+
+static void test_recorded_cpuinfo(void **state)
+{
+	char folder[4096], path[4608], root[256], text[16384];
+	struct rg_cpu cpu;
+	size_t i;
+
+	if (!machine_folder(folder, sizeof(folder)))
+		skip();
+	for (i = 0; i < sizeof(stanzas) / sizeof(stanzas[0]); i++) {
+		snprintf(path, sizeof(path), "%s/archspec__%s.cpuinfo.txt", folder, stanzas[i].file);
+		assert_true(rg_read_small(path, text, sizeof(text)));
+		machine_scratch(root, sizeof(root));
+		machine_write(root, "proc/cpuinfo", text);
+		rg_cpu_detect(root, &cpu);
+		if (strcmp(cpu.vendor, stanzas[i].vendor) || cpu.family != stanzas[i].family ||
+		    (cpu.isa & stanzas[i].has) != stanzas[i].has || (cpu.isa & stanzas[i].lacks))
+			fail_msg("%s: vendor '%s', family %d, isa %#x", stanzas[i].file, cpu.vendor, cpu.family, cpu.isa);
+	}
+}
+
 static void test_missing_root(void **state)
 {
 	struct rg_cpu cpu;
@@ -243,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded_dumps),
 		cmocka_unit_test(test_xcr0_gates),
+		cmocka_unit_test(test_recorded_cpuinfo),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_this_machine),
 		cmocka_unit_test(test_missing_root),
