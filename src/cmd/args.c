@@ -70,7 +70,7 @@ const char *rg_args_nearest(const char *word, const char *const *candidates, int
 	return least <= (strlen(word) <= 4 ? 1 : 3) && least < 99 ? best : NULL;
 }
 
-static int unknown_verb(const char *word, struct rg_error *err)
+int rg_args_unknown_verb(const char *word, struct rg_error *err)
 {
 	const char *names[32], *near;
 	int n = 0;
@@ -501,7 +501,7 @@ int rg_args_parse(struct rg_args *a, int argc, char **argv, struct rg_error *err
 		return without_verb(a, argc, argv, err);
 	a->cmd = rg_cmd_find(argv[verb]);
 	if (!a->cmd)
-		return unknown_verb(argv[verb], err);
+		return rg_args_unknown_verb(argv[verb], err);
 	for (int i = 1; i < argc && rc == 0;) {
 		struct word w = take(argc, argv, i);
 

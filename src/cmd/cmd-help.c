@@ -22,8 +22,7 @@ int rg_cmd_help(struct rg_args *a, struct rg_error *err)
 	if (a->n_positional) {
 		c = rg_cmd_find(a->positional[0]);
 		if (!c) {
-			rg_error_set(err, RG_EUSAGE, "there is no verb '%s'", a->positional[0]);
-			rg_error_hint(err, "ridge help lists all verbs");
+			rg_args_unknown_verb(a->positional[0], err);
 			return rg_cmd_exit_code(err);
 		}
 	}

@@ -86,6 +86,9 @@ void rg_args_free(struct rg_args *a);
 /* The candidate nearest to `word` by edit distance, NULL when none is near. */
 const char *rg_args_nearest(const char *word, const char *const *candidates, int n);
 
+/* RG_EUSAGE: there is no such verb, and which one is near. */
+int rg_args_unknown_verb(const char *word, struct rg_error *err);
+
 /* Text made from the table: `ridge help`, `ridge help VERB`, docs/commands.md,
  * the man page, a completion script (false: unknown shell). */
 void rg_help_summary(struct rg_str *out, int columns);

@@ -1,0 +1,368 @@
+/*
+ * The program as a person meets it: run as a process, with its standard output,
+ * standard error, exit code, signals and terminal looked at.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char folder[64], exe[512];
+
+/* What one run of the program left. */
+static struct {
+	int code;
+	char out[1 << 20], err[1 << 16];
+} got;
+
+static void slurp(int fd, char *buf, size_t cap)
+{
+	size_t n = 0;
+	ssize_t k;
+
+	lseek(fd, 0, SEEK_SET);
+	while (n < cap - 1 && (k = read(fd, buf + n, cap - 1 - n)) > 0)
+		n += (size_t)k;
+	buf[n] = '\0';
+}
+
+static int temporary(void)
+{
+	char name[] = "/tmp/ridge-cli-XXXXXX";
+	int fd = mkostemp(name, O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	unlink(name);
+	return fd;
+}
+
+static int exit_code(pid_t pid)
+{
+	int status = -1;
+
+	while (waitpid(pid, &status, 0) < 0)
+		assert_int_equal(errno, EINTR);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* Starts "ridge LINE" (words at blanks) in the folder. */
+static pid_t start(const char *line, int out, int err)
+{
+	char buf[1024], *argv[32], *save = NULL;
+	int n = 0;
+	pid_t pid;
+
+	snprintf(buf, sizeof(buf), "%s", line);
+	argv[n++] = "ridge";
+	for (char *w = strtok_r(buf, " ", &save); w && n < 31; w = strtok_r(NULL, " ", &save))
+		argv[n++] = w;
+	argv[n] = NULL;
+	pid = fork();
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDONLY);
+
+		if (chdir(folder) != 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+			_exit(99);
+		execv(exe, argv);
+		_exit(98);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void run(const char *line)
+{
+	int out = temporary(), err = temporary();
+
+	got.code = exit_code(start(line, out, err));
+	slurp(out, got.out, sizeof(got.out));
+	slurp(err, got.err, sizeof(got.err));
+	close(out);
+	close(err);
+}
+
+static void expect(const char *line, int code)
+{
+	run(line);
+	if (got.code != code)
+		fail_msg("ridge %s: exit %d, not %d\n%s%s", line, got.code, code, got.out, got.err);
+	/* An error is "ridge: ..." on standard error and nothing on standard output. */
+	if (code != 0 && code != 130) {
+		if (strncmp(got.err, "ridge: ", 7) != 0 || got.out[0])
+			fail_msg("ridge %s: out: %s err: %s", line, got.out, got.err);
+	}
+}
+
+static void expect_error(const char *line, int code, const char *text)
+{
+	expect(line, code);
+	if (!strstr(got.err, text))
+		fail_msg("ridge %s: no '%s' in: %s", line, text, got.err);
+}
+
+static int set_up(void **state)
+{
+	const char *e = getenv("RIDGE_EXE");
+
+	if (!e || !realpath(e, exe))
+		return -1;
+	snprintf(folder, sizeof(folder), "/tmp/ridge-cli-XXXXXX");
+	unsetenv("RIDGE_DB");
+	unsetenv("NO_COLOR");
+	setenv("TERM", "xterm", 1);
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	struct dirent *e;
+	DIR *d = opendir(folder);
+	char path[512];
+
+	while (d && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+	return rmdir(folder);
+}
+
+/* First of all: nothing is there yet. */
+static void test_before_anything(void **state)
+{
+	expect_error("report", 1, "ridge record builtin:resnet50");
+	expect_error("runs", 1, "nothing is recorded yet");
+	expect_error("plot tail -o x.svg", 1, "nothing is recorded yet");
+	expect_error("check", 1, "nothing is recorded yet");
+	/* Asking made no database. */
+	expect_error("runs", 1, "nothing is recorded yet");
+}
+
+static void test_usage(void **state)
+{
+	expect_error("", 2, "a verb is missing");
+	expect_error("reprot", 2, "did you mean  ridge report");
+	expect_error("help reprot", 2, "did you mean  ridge report");
+	expect_error("record", 2, "needs MODEL");
+	expect_error("record x --theads 2", 2, "--threads");
+	expect_error("whatif", 2, "--op NAME");
+	expect_error("plot pie", 2, "roofline, tail");
+	expect_error("completion tcsh", 2, "bash, zsh, fish");
+	expect("--version", 0);
+	assert_memory_equal(got.out, "ridge ", 6);
+	assert_string_equal(got.err, "");
+	expect("--help", 0);
+	assert_non_null(strstr(got.out, "record"));
+	expect("whatif --help", 0);
+	assert_non_null(strstr(got.out, "usage: ridge whatif [RUN]"));
+}
+
+static json_t *parse_out(void)
+{
+	json_error_t e;
+	json_t *j = json_loads(got.out, 0, &e);
+
+	if (!j)
+		fail_msg("no JSON: %s: %.200s", e.text, got.out);
+	return j;
+}
+
+static void test_record_and_look(void **state)
+{
+	json_t *j;
+
+	expect("record builtin:mlp --iterations 12 --warmup 2 --threads 1 --tag first --format json", 0);
+	j = parse_out();
+	assert_int_equal(json_integer_value(json_object_get(j, "run")), 1);
+	json_decref(j);
+	assert_non_null(strstr(got.err, "ridge report 1"));
+	/* Nothing on standard output, and with --quiet nothing at all. */
+	expect("record builtin:mlp --iterations 5 --warmup 1 --threads 1 --quiet", 0);
+	assert_string_equal(got.out, "");
+	assert_string_equal(got.err, "");
+	expect("runs --format json", 0);
+	j = parse_out();
+	assert_int_equal(json_array_size(json_object_get(j, "runs")), 2);
+	json_decref(j);
+	expect("report first --format json", 0);
+	j = parse_out();
+	assert_int_equal(json_integer_value(json_object_get(j, "run")), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "latency"), "n")), 12);
+	assert_true(json_array_size(json_object_get(j, "ops")) >= 5);
+	json_decref(j);
+	expect("report 1 --top 1", 0);
+	assert_non_null(strstr(got.out, "more operators"));
+	assert_null(strchr(got.out, '\033'));
+	expect("report --format csv", 0);
+	assert_memory_equal(got.out, "index,name,op_type,", 19);
+	expect("report --format md", 0);
+	assert_non_null(strstr(got.out, "| name | type |"));
+	expect("path --format json", 0);
+	json_decref(parse_out());
+	expect("whatif first --op Gemm --speedup 2 --format json", 0);
+	j = parse_out();
+	assert_true(json_number_value(json_object_get(j, "gain")) <=
+		    json_number_value(json_object_get(j, "limit_gain")) * 1.001);
+	json_decref(j);
+	expect("check first --format json", 0);
+	j = parse_out();
+	assert_int_equal(json_array_size(json_object_get(j, "answers")), 24);
+	assert_int_equal(json_array_size(json_object_get(j, "dimensions")), 5);
+	json_decref(j);
+	expect_error("report 77", 1, "there is no run '77'");
+	expect_error("report nobody", 1, "'first'");
+	expect_error("whatif --op Cnov", 1, "'Cnov'");
+	expect_error("plot tail -o picture.bmp", 2, ".svg, .png, .pdf");
+	expect_error("plot tail -o no-such-folder/x.gp", 1, "no-such-folder/x.gp");
+	expect("plot tail -o tail.gp -q", 0);
+	assert_string_equal(got.out, "");
+	expect_error("record nosuch.onnx", 1, "nosuch.onnx");
+}
+
+static void test_database_by_environment(void **state)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/other.db", folder);
+	setenv("RIDGE_DB", path, 1);
+	expect_error("runs", 1, "other.db: nothing is recorded yet");
+	/* --db wins. */
+	expect("runs --db ridge.db", 0);
+	unsetenv("RIDGE_DB");
+}
+
+static void test_run(void **state)
+{
+	char path[128];
+	json_t *j, *o;
+	struct stat st;
+
+	expect("run builtin:mlp --threads 1 --format json --output-dir .", 0);
+	j = parse_out();
+	assert_int_equal(json_array_size(json_object_get(j, "outputs")), 1);
+	o = json_array_get(json_object_get(j, "outputs"), 0);
+	assert_true(json_number_value(json_object_get(o, "max")) > json_number_value(json_object_get(o, "min")));
+	snprintf(path, sizeof(path), "%s/%.60s", folder, json_string_value(json_object_get(o, "path")));
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 128);
+	json_decref(j);
+	expect_error("run builtin:mlp --input nosuch=x.npy", 2, "nosuch");
+	expect_error("run builtin:mlp --dim nosuch=3", 2, "nosuch");
+}
+
+static void test_full_disk_and_closed_pipe(void **state)
+{
+	int full = open("/dev/full", O_WRONLY), err = temporary(), pipes[2];
+
+	assert_true(full >= 0);
+	got.code = exit_code(start("report 1", full, err));
+	slurp(err, got.err, sizeof(got.err));
+	assert_int_equal(got.code, 1);
+	assert_non_null(strstr(got.err, "No space left"));
+	close(full);
+	close(err);
+	/* The reader is gone: no word, no failure. */
+	err = temporary();
+	assert_int_equal(pipe(pipes), 0);
+	close(pipes[0]);
+	got.code = exit_code(start("report 1", pipes[1], err));
+	slurp(err, got.err, sizeof(got.err));
+	assert_int_equal(got.code, 0);
+	assert_string_equal(got.err, "");
+	close(pipes[1]);
+	close(err);
+}
+
+static void test_interrupt(void **state)
+{
+	const struct timespec pause = { 3, 0 };
+	int out = temporary(), err = temporary();
+	pid_t pid = start("record builtin:mlp --duration 300s --tag cut", out, err);
+
+	nanosleep(&pause, NULL);
+	assert_int_equal(kill(pid, SIGINT), 0);
+	got.code = exit_code(pid);
+	slurp(err, got.err, sizeof(got.err));
+	if (got.code != 130)
+		fail_msg("exit %d: %s", got.code, got.err);
+	assert_non_null(strstr(got.err, "interrupted"));
+	close(out);
+	close(err);
+	expect("runs --format csv", 0);
+	assert_non_null(strstr(got.out, ",cut,builtin:mlp,mlp,interrupted,"));
+}
+
+/* Runs with standard output on a terminal of 80 columns. */
+static void on_terminal(const char *line, int columns)
+{
+	struct winsize size = { .ws_col = (unsigned short)columns, .ws_row = 24 };
+	int master, slave, err = temporary();
+	size_t n = 0;
+	ssize_t k;
+	pid_t pid;
+
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
+	pid = start(line, slave, err);
+	close(slave);
+	while (n < sizeof(got.out) - 1 && (k = read(master, got.out + n, sizeof(got.out) - 1 - n)) > 0)
+		n += (size_t)k;
+	got.out[n] = '\0';
+	got.code = exit_code(pid);
+	close(master);
+	close(err);
+	assert_int_equal(got.code, 0);
+}
+
+static void test_terminal(void **state)
+{
+	on_terminal("report 1", 80);
+	assert_non_null(strstr(got.out, "\033[1m"));
+	setenv("NO_COLOR", "1", 1);
+	on_terminal("report 1", 80);
+	assert_null(strchr(got.out, '\033'));
+	for (char *line = strtok(got.out, "\r\n"); line; line = strtok(NULL, "\r\n")) {
+		size_t columns = 0;
+
+		for (const char *p = line; *p; p++)
+			columns += ((unsigned char)*p & 0xc0) != 0x80;
+		if (columns > 80)
+			fail_msg("%zu columns: %s", columns, line);
+	}
+	unsetenv("NO_COLOR");
+	setenv("TERM", "dumb", 1);
+	on_terminal("report 1", 80);
+	assert_null(strchr(got.out, '\033'));
+	setenv("TERM", "xterm", 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_before_anything),
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_record_and_look),
+		cmocka_unit_test(test_database_by_environment),
+		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_full_disk_and_closed_pipe),
+		cmocka_unit_test(test_interrupt),
+		cmocka_unit_test(test_terminal),
+	};
+
+	return cmocka_run_group_tests_name("program", tests, set_up, tear_down);
+}
