@@ -109,6 +109,21 @@ int rg_cells_text(struct rg_cells *c, int x, int y, int width, enum rg_role role
 	return x;
 }
 
+void rg_cells_name(struct rg_cells *c, int x, int y, int width, enum rg_role role, const char *text)
+{
+	int n = columns(text), head = width / 3;
+
+	if (n > width && width > 0) {
+		for (int i = 0; i < head; i++)
+			rg_cells_put(c, x++, y, next_code(&text), role);
+		rg_cells_put(c, x++, y, '~', role);
+		for (int skip = n - width + 1; skip > 0; skip--)
+			next_code(&text);
+		width -= head + 1;
+	}
+	rg_cells_text(c, x, y, width, role, text);
+}
+
 int rg_cells_printf(struct rg_cells *c, int x, int y, int width, enum rg_role role, const char *fmt, ...)
 {
 	char text[1024];

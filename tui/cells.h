@@ -46,6 +46,9 @@ void rg_cells_put(struct rg_cells *c, int x, int y, uint32_t code, enum rg_role 
  * that does not fit ends in "~". Control characters and broken UTF-8 become
  * '?'. Every code point counts one column. Returns the column after it. */
 int rg_cells_text(struct rg_cells *c, int x, int y, int width, enum rg_role role, const char *text);
+/* The same for names, whose ends tell them apart: what does not fit loses its
+ * middle, which becomes "~". */
+void rg_cells_name(struct rg_cells *c, int x, int y, int width, enum rg_role role, const char *text);
 int rg_cells_printf(struct rg_cells *c, int x, int y, int width, enum rg_role role, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
 /* Right-aligned within [x, x + width). */

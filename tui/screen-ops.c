@@ -81,7 +81,7 @@ static void draw_op(struct rg_cells *c, int y, const struct rg_op_stat *o, int n
 	const struct rg_step_row *s = o->step;
 	int x = 1, w = c->width;
 
-	rg_cells_text(c, x, y, name_width, RG_ROLE_NORMAL, s->name);
+	rg_cells_name(c, x, y, name_width, RG_ROLE_NORMAL, s->name);
 	x += name_width + 1;
 	rg_cells_text(c, x, y, 12, RG_ROLE_NORMAL, s->op_type);
 	rg_cells_text(c, x + 13, y, 9, RG_ROLE_NORMAL, s->kernel);

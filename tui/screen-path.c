@@ -39,9 +39,11 @@ static void draw(struct rg_app *a, struct rg_cells *c, int top, int rows)
 		char at[32], t[32];
 		int y = top + 2 + i - l->top;
 
-		rg_cells_printf(c, 1, y, 64, s->kind == RG_SEG_GAP ? RG_ROLE_DIM : RG_ROLE_NORMAL, "%10s %10s %6.2f  %-9s %s",
+		rg_cells_printf(c, 1, y, 64, s->kind == RG_SEG_GAP ? RG_ROLE_DIM : RG_ROLE_NORMAL, "%10s %10s %6.2f  %-9s",
 				rg_fmt_ns(at, (double)(s->start_ns - p->segments[0].start_ns)), rg_fmt_ns(t, took),
-				100 * share, kind_name(s->kind), s->step >= 0 ? a->rec->steps[s->step].name : "");
+				100 * share, kind_name(s->kind));
+		if (s->step >= 0)
+			rg_cells_name(c, 41, y, 24, RG_ROLE_NORMAL, a->rec->steps[s->step].name);
 		for (int x = 0; x < (int)(share * bar + 0.5) && x < bar; x++)
 			rg_cells_put(c, 66 + x, y, a->utf8 ? 0x2588 : '#', RG_ROLE_ACCENT);
 		if (i == l->cursor)

@@ -148,8 +148,9 @@ static void fill_step(const struct rg_plan *plan, int index, bool *counted, stru
 		counted[v] = true;
 	}
 	equivalent_gemm(plan, s, r);
-	/* "depthwise" is the one form so far that exists for a degenerate shape */
-	r->special_form = strcmp(s->kernel->name, "depthwise") == 0;
+	/* the depthwise kernels ("depthwise", "depthwise-avx512") are the one form so
+	 * far that exists for a degenerate shape */
+	r->special_form = strncmp(s->kernel->name, "depthwise", strlen("depthwise")) == 0;
 }
 
 static int put_steps(struct rg_store *st, int64_t run, const struct rg_prepared *p, struct rg_error *err)

@@ -367,6 +367,13 @@ static void text_is_clipped(void **state)
 	rg_cells_dump(&c, &s);
 	assert_string_equal(rg_str_text(&s), "  abcd~\nde      \xc3\xa4~\n");
 	rg_str_free(&s);
+	rg_cells_clear(&c);
+	rg_cells_name(&c, 0, 0, 9, RG_ROLE_NORMAL, "abcdefghijklm");
+	rg_cells_name(&c, 0, 1, 9, RG_ROLE_NORMAL, "abcdefghi");
+	rg_cells_name(&c, 9, 1, 0, RG_ROLE_NORMAL, "abc");
+	rg_cells_dump(&c, &s);
+	assert_string_equal(rg_str_text(&s), "abc~ijklm\nabcdefghi\n");
+	rg_str_free(&s);
 	rg_cells_free(&c);
 	assert_false(rg_cells_init(&c, 0, 5));
 	assert_false(rg_cells_init(&c, 5, 1 << 30));
