@@ -99,6 +99,8 @@ void rg_check_compute_bound(struct rg_check *c, struct rg_answer *q)
 					  "the mean): split it finer; its roof is %.2f times away",
 					  rg_check_label(c, op->step), p, op->imbalance, op->headroom);
 	} else {
+		if (op->above_roof) /* a ceiling that is beaten judges nothing */
+			q->verdict = RG_VERDICT_ATTENTION;
 		q->answer = rg_check_text(c, "the dominant operator %s, %s of the time, is bound by %s (%.3g flop/byte%s) and "
 					  "takes %.2f times its roof%s", rg_check_label(c, op->step), p, op->bound,
 					  op->intensity, ridge, op->headroom, op->above_roof ?
@@ -120,8 +122,14 @@ void rg_check_compute_bound(struct rg_check *c, struct rg_answer *q)
 					RG_PROV_MODELLED);
 }
 
+/* A batch normalisation at inference is a multiply and an add an element. */
+static bool is_pointwise(const struct rg_step_row *s)
+{
+	return strcmp(s->op_kind, "elementwise") == 0 || strcmp(s->op_type, "BatchNormalization") == 0;
+}
+
 /*
- * Whether an elementwise step could be computed where its input is made: one of
+ * Whether a pointwise step could be computed where its input is made: one of
  * its inputs is made by a step, read by nobody else, and no output of the graph.
  */
 static bool could_fuse(const struct rg_check *c, const int *readers, const int *maker, int step, int first_io)
@@ -174,7 +182,7 @@ void rg_check_compute_cheap(struct rg_check *c, struct rg_answer *q)
 		flops += isnan(op->flops) ? 0 : op->flops;
 		if (worst < 0 || op->time_ns > a->ops[worst].time_ns)
 			worst = i;
-		if (strcmp(op->step->op_kind, "elementwise") == 0 && could_fuse(c, readers, maker, i, io)) {
+		if (is_pointwise(op->step) && could_fuse(c, readers, maker, i, io)) {
 			fusable++;
 			saved_ns += fmax(0, op->time_ns - arithmetic_ns);
 		}

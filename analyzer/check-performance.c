@@ -146,9 +146,10 @@ void rg_check_performance_throughput(struct rg_check *c, struct rg_answer *q)
 		q->answer = rg_check_text(c, "%s inferences/s%s; where the dominant operator stands under its Roofline is not known",
 					  per_s, where);
 	} else {
-		q->verdict = rg_check_grade(op->headroom, 1.5, 3);
-		q->answer = rg_check_text(c, "%s inferences/s%s; the dominant operator %s reaches %s of its Roofline (bound: %s)",
-					  per_s, where, rg_check_label(c, op->step), percent, op->bound);
+		q->verdict = op->above_roof ? RG_VERDICT_ATTENTION : rg_check_grade(op->headroom, 1.5, 3);
+		q->answer = rg_check_text(c, "%s inferences/s%s; the dominant operator %s reaches %s of its Roofline (bound: %s%s)",
+					  per_s, where, rg_check_label(c, op->step), percent, op->bound, op->above_roof ?
+					  "; more than all of it: a ceiling or a cost is wrong" : "");
 	}
 	q->evidence = rg_check_text(c, "ridge plot roofline %lld -o roofline.svg", (long long)c->rec->run.id);
 	rg_check_figure(q, "inferences_per_s", a->throughput_per_s, "1/s", RG_PROV_MEASURED);

@@ -6,7 +6,8 @@
  * explain (parallelism), the rest by what the roof says (compute or data
  * movement), and all of it where the step is so small that starting it is what
  * costs (scheduling, with the gaps of the critical path). A step without a known
- * roof loses nothing that is known. headroom is the speed-up of the whole
+ * roof loses nothing that is known. Where steps as a whole beat their roof, the
+ * roof was measured too low, and what they lose is unknown, not nothing. headroom is the speed-up of the whole
  * inference if the dimension lost nothing (Amdahl), ceiling the fraction of the
  * inference that it loses.
  */
@@ -30,6 +31,12 @@ struct losses {
 	double gaps_ns;                /* of the critical path; NAN */
 	bool any_roof;
 };
+
+/* Faster than the roof by more than rounding: then the roof says nothing. */
+static bool roof_is_beaten(const struct losses *l, int d)
+{
+	return l->roof_ns[d] > 1.05 * l->time_ns[d];
+}
 
 static void lose(struct losses *l, int dimension, int step, double ns)
 {
@@ -115,8 +122,10 @@ static void describe(struct rg_check *c, const struct losses *l, double wall_ns,
 		if (l->time_ns[d] == 0)
 			out->stands = d == COMPUTE ? "no step is bound by arithmetic" : "no step is bound by a memory level";
 		else
-			out->stands = rg_check_text(c, "steps bound by %s take %s of the operator time and reach %s of their roof",
-						    d == COMPUTE ? "arithmetic" : "a memory level", p1, p2);
+			out->stands = rg_check_text(c, "steps bound by %s take %s of the operator time and reach %s of their roof%s",
+						    d == COMPUTE ? "arithmetic" : "a memory level", p1, p2,
+						    roof_is_beaten(l, d) ? ": that roof was measured too low (a busy machine?) or the "
+						    "costs are wrong, so record again" : "");
 		if (op)
 			out->change = rg_check_text(c, "a better kernel for %s, now %.40s at %.2f times its roof: %s",
 						    rg_check_label(c, op->step), op->step->kernel, op->headroom,
@@ -165,7 +174,7 @@ static void fill_dimensions(struct rg_check *c, const struct losses *l, double w
 			continue;
 		}
 		describe(c, l, wall_ns, d, dim);
-		if (!known)
+		if (!known || roof_is_beaten(l, d))
 			continue;
 		dim->ceiling = fmin(l->lost_ns[d] / wall_ns, 1);
 		dim->headroom = dim->ceiling < 1 ? 1 / (1 - dim->ceiling) : INFINITY;

@@ -258,6 +258,22 @@ static void dimensions_and_changes(void **state)
 	done(m, c);
 }
 
+static void a_beaten_roof_is_never_good_news(void **state)
+{
+	struct mk *m = small_model();
+	struct rg_checklist *c;
+
+	m->ceilings[0].value = m->ceilings[0].low = m->ceilings[0].high = 20e9; /* conv1 would need 2.5 ms */
+	c = check(m);
+	check_rules(c);
+	assert_int_equal(answer(c, "compute.bound")->verdict, RG_VERDICT_ATTENTION);
+	assert_int_equal(answer(c, "performance.throughput")->verdict, RG_VERDICT_ATTENTION);
+	assert_true(isnan(c->dimensions[0].headroom));
+	assert_int_equal(c->dimensions[0].verdict, RG_VERDICT_UNKNOWN);
+	assert_non_null(strstr(c->dimensions[0].stands, "too low"));
+	done(m, c);
+}
+
 static void an_empty_recording_is_unknown_and_says_why(void **state)
 {
 	struct mk *m = mk_new(2);
@@ -393,6 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_follow_the_facts),
 		cmocka_unit_test(dimensions_and_changes),
+		cmocka_unit_test(a_beaten_roof_is_never_good_news),
 		cmocka_unit_test(an_empty_recording_is_unknown_and_says_why),
 		cmocka_unit_test(unknown_costs_are_told),
 		cmocka_unit_test(no_ceilings_leave_the_bound_open),
