@@ -11,15 +11,16 @@
 
 void rg_check_compute_type(struct rg_check *c, struct rg_answer *q)
 {
-	static const char *const kinds[] = { "conv", "gemm", "attention", "elementwise", "norm", "reduce", "pool",
-					     "rnn", "move", "quant", "control", "other" };
+	static const char *const kinds[] = {"conv", "gemm", "attention", "elementwise", "norm",    "reduce",
+					    "pool", "rnn",  "move",      "quant",       "control", "other"};
 	enum { N = sizeof(kinds) / sizeof(kinds[0]) };
-	double flops[N] = { 0 }, share[N] = { 0 };
+	double flops[N] = {0}, share[N] = {0};
 	char p1[32], p2[32];
 	int best = -1;
 
 	if (!(c->a->flops > 0)) {
-		rg_check_unknown(q, "no step has known FLOPs", "a recording that got as far as the plan: ridge record MODEL");
+		rg_check_unknown(q, "no step has known FLOPs",
+				 "a recording that got as far as the plan: ridge record MODEL");
 		return;
 	}
 	for (int i = 0; i < c->a->n_ops; i++) {
@@ -35,17 +36,19 @@ void rg_check_compute_type(struct rg_check *c, struct rg_answer *q)
 		if (best < 0 || flops[k] > flops[best])
 			best = k;
 	q->verdict = RG_VERDICT_GOOD;
-	q->answer = rg_check_text(c, "%s holds %s of the FLOPs and takes %s of the operator time", kinds[best],
-				  rg_check_percent(p1, flops[best] / c->a->flops),
+	q->answer = rg_check_text(c, "%s holds %s of the FLOPs and takes %s of the operator time",
+				  kinds[best], rg_check_percent(p1, flops[best] / c->a->flops),
 				  rg_check_percent(p2, c->a->ops_total_ns > 0 ? share[best] : NAN));
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT op_kind, SUM(flops), SUM(share_percent) FROM op_time JOIN "
-				       "step USING (run_id, step) WHERE run_id = %lld GROUP BY op_kind\"",
-				    (long long)c->rec->run.id);
+	q->evidence = rg_check_text(
+	    c,
+	    "sqlite3 ridge.db \"SELECT op_kind, SUM(flops), SUM(share_percent) FROM op_time JOIN "
+	    "step USING (run_id, step) WHERE run_id = %lld GROUP BY op_kind\"",
+	    (long long)c->rec->run.id);
 	for (int k = 0; k < N; k++) {
 		if (flops[k] == 0 && share[k] < 0.001)
 			continue;
-		rg_check_figure(q, rg_check_text(c, "%s_flops_share", kinds[k]), flops[k] / c->a->flops, "fraction",
-				RG_PROV_MODELLED);
+		rg_check_figure(q, rg_check_text(c, "%s_flops_share", kinds[k]), flops[k] / c->a->flops,
+				"fraction", RG_PROV_MODELLED);
 		if (c->a->ops_total_ns > 0)
 			rg_check_figure(q, rg_check_text(c, "%s_time_share", kinds[k]), share[k], "fraction",
 					RG_PROV_MEASURED);
@@ -64,48 +67,61 @@ static const char *why_unbound(const struct rg_check *c, const struct rg_op_stat
 
 void rg_check_compute_bound(struct rg_check *c, struct rg_answer *q)
 {
-	static const char *const bounds[] = { "compute", "L1", "L2", "L3", "DRAM", "overhead", "imbalance" };
+	static const char *const bounds[] = {"compute", "L1", "L2", "L3", "DRAM", "overhead", "imbalance"};
 	enum { N = sizeof(bounds) / sizeof(bounds[0]) };
 	const struct rg_analysis *a = c->a;
 	int top = rg_check_dominant(c);
 	const struct rg_op_stat *op;
-	double share[N] = { 0 };
+	double share[N] = {0};
 	char p[32], ridge[64] = "";
 
 	if (top < 0) {
-		rg_check_unknown(q, "no operator was timed", "a recording with a timing pass: ridge record MODEL");
+		rg_check_unknown(q, "no operator was timed",
+				 "a recording with a timing pass: ridge record MODEL");
 		return;
 	}
 	op = &a->ops[top];
 	rg_check_percent(p, op->share);
 	if (!op->bound) {
-		rg_check_unknown(q, rg_check_text(c, "what binds the dominant operator %s, %s of the time, is not known",
-						  rg_check_label(c, op->step), p), why_unbound(c, op));
+		rg_check_unknown(
+		    q,
+		    rg_check_text(c, "what binds the dominant operator %s, %s of the time, is not known",
+				  rg_check_label(c, op->step), p),
+		    why_unbound(c, op));
 		return;
 	}
 	for (int i = 0; i < a->n_ops; i++)
 		for (int k = 0; k < N; k++)
-			if (a->ops[i].bound && strcmp(a->ops[i].bound, bounds[k]) == 0 && !isnan(a->ops[i].share))
+			if (a->ops[i].bound && strcmp(a->ops[i].bound, bounds[k]) == 0 &&
+			    !isnan(a->ops[i].share))
 				share[k] += a->ops[i].share;
 	if (!isnan(a->ridge_intensity))
 		snprintf(ridge, sizeof(ridge), " against a ridge point of %.3g", a->ridge_intensity);
 	q->verdict = rg_check_grade(op->headroom, 1.5, 3);
 	if (strcmp(op->bound, "overhead") == 0) {
 		q->verdict = RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(c, "the dominant operator %s, %s of the time, is so small that starting it is what "
-					  "costs: fuse steps or use a larger batch", rg_check_label(c, op->step), p);
+		q->answer = rg_check_text(
+		    c,
+		    "the dominant operator %s, %s of the time, is so small that starting it is what "
+		    "costs: fuse steps or use a larger batch",
+		    rg_check_label(c, op->step), p);
 	} else if (strcmp(op->bound, "imbalance") == 0) {
-		q->answer = rg_check_text(c, "the dominant operator %s, %s of the time, waits for its longest lane (%.2f times "
-					  "the mean): split it finer; its roof is %.2f times away",
-					  rg_check_label(c, op->step), p, op->imbalance, op->headroom);
+		q->answer = rg_check_text(
+		    c,
+		    "the dominant operator %s, %s of the time, waits for its longest lane (%.2f times "
+		    "the mean): split it finer; its roof is %.2f times away",
+		    rg_check_label(c, op->step), p, op->imbalance, op->headroom);
 	} else {
 		if (op->above_roof) /* a ceiling that is beaten judges nothing */
 			q->verdict = RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(c, "the dominant operator %s, %s of the time, is bound by %s (%.3g flop/byte%s) and "
-					  "takes %.2f times its roof%s", rg_check_label(c, op->step), p, op->bound,
-					  op->intensity, ridge, op->headroom, op->above_roof ?
-					  ": faster than the roof allows, so a ceiling or a cost is wrong" :
-					  q->verdict == RG_VERDICT_GOOD ? "" : ": a better kernel would pay");
+		q->answer = rg_check_text(
+		    c,
+		    "the dominant operator %s, %s of the time, is bound by %s (%.3g flop/byte%s) and "
+		    "takes %.2f times its roof%s",
+		    rg_check_label(c, op->step), p, op->bound, op->intensity, ridge, op->headroom,
+		    op->above_roof ? ": faster than the roof allows, so a ceiling or a cost is wrong"
+		    : q->verdict == RG_VERDICT_GOOD ? ""
+						    : ": a better kernel would pay");
 	}
 	rg_check_words(q, "operator", op->step->name, RG_PROV_MEASURED);
 	rg_check_words(q, "bound", op->bound, RG_PROV_MODELLED);
@@ -118,8 +134,8 @@ void rg_check_compute_bound(struct rg_check *c, struct rg_answer *q)
 	rg_check_figure(q, "imbalance", op->imbalance, "", RG_PROV_MEASURED);
 	for (int k = 0; k < N; k++)
 		if (share[k] > 0)
-			rg_check_figure(q, rg_check_text(c, "time_share_bound_by_%s", bounds[k]), share[k], "fraction",
-					RG_PROV_MODELLED);
+			rg_check_figure(q, rg_check_text(c, "time_share_bound_by_%s", bounds[k]), share[k],
+					"fraction", RG_PROV_MODELLED);
 }
 
 /* A batch normalisation at inference is a multiply and an add an element. */
@@ -160,7 +176,8 @@ void rg_check_compute_cheap(struct rg_check *c, struct rg_answer *q)
 		return;
 	}
 	if (!(a->ops_total_ns > 0)) {
-		rg_check_unknown(q, "no operator was timed", "a recording with a timing pass: ridge record MODEL");
+		rg_check_unknown(q, "no operator was timed",
+				 "a recording with a timing pass: ridge record MODEL");
 		return;
 	}
 	for (int i = 0; i < rec->n_io; i++) {
@@ -171,7 +188,8 @@ void rg_check_compute_cheap(struct rg_check *c, struct rg_answer *q)
 	}
 	for (int i = 0, io = 0; i < a->n_ops; i++) {
 		const struct rg_op_stat *op = &a->ops[i];
-		double arithmetic_ns = isnan(a->peak.value) || isnan(op->flops) ? 0 : op->flops / a->peak.value * 1e9;
+		double arithmetic_ns =
+		    isnan(a->peak.value) || isnan(op->flops) ? 0 : op->flops / a->peak.value * 1e9;
 
 		while (io < rec->n_io && rec->io[io].step < i)
 			io++;
@@ -194,15 +212,21 @@ void rg_check_compute_cheap(struct rg_check *c, struct rg_answer *q)
 	if (n == 0)
 		q->answer = "no step is elementwise, a normalisation, a reduction or a move of data";
 	else
-		q->answer = rg_check_text(c, "%d elementwise, normalising, reducing and moving steps take %s of the time for %s "
-					  "of the FLOPs, most of all %s; %d of them could be fused into the step that feeds "
-					  "them, which would save up to %s an inference", n, p1, p2,
-					  rg_check_label(c, a->ops[worst].step), fusable, saved);
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT op_kind, op_time.* FROM op_time JOIN step USING (run_id, "
-				       "step) WHERE run_id = %lld ORDER BY time_ns DESC\"", (long long)rec->run.id);
+		q->answer = rg_check_text(
+		    c,
+		    "%d elementwise, normalising, reducing and moving steps take %s of the time for %s "
+		    "of the FLOPs, most of all %s; %d of them could be fused into the step that feeds "
+		    "them, which would save up to %s an inference",
+		    n, p1, p2, rg_check_label(c, a->ops[worst].step), fusable, saved);
+	q->evidence = rg_check_text(
+	    c,
+	    "sqlite3 ridge.db \"SELECT op_kind, op_time.* FROM op_time JOIN step USING (run_id, "
+	    "step) WHERE run_id = %lld ORDER BY time_ns DESC\"",
+	    (long long)rec->run.id);
 	rg_check_figure(q, "steps", n, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "time_share", share, "fraction", RG_PROV_MEASURED);
-	rg_check_figure(q, "flops_share", a->flops > 0 ? flops / a->flops : NAN, "fraction", RG_PROV_MODELLED);
+	rg_check_figure(q, "flops_share", a->flops > 0 ? flops / a->flops : NAN, "fraction",
+			RG_PROV_MODELLED);
 	rg_check_figure(q, "fusable_steps", fusable, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "saved_at_most_ns", saved_ns, "ns", RG_PROV_MODELLED);
 }

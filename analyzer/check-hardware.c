@@ -11,8 +11,10 @@ void rg_check_hardware_units(struct rg_check *c, struct rg_answer *q)
 {
 	const char *isa = rg_recording_text(c->rec, "machine.isa", "unknown instruction set");
 
-	rg_check_unknown(q, rg_check_text(c, "vector units: %.80s; which unit each operator kept busy was not observed", isa),
-			 "hardware counters by execution port, which this version does not read; see  ridge doctor");
+	rg_check_unknown(
+	    q,
+	    rg_check_text(c, "vector units: %.80s; which unit each operator kept busy was not observed", isa),
+	    "hardware counters by execution port, which this version does not read; see  ridge doctor");
 	rg_check_fact(c, q, "isa", "machine.isa");
 	rg_check_fact(c, q, "cpu", "machine.cpu");
 }
@@ -26,13 +28,14 @@ void rg_check_hardware_minimum(struct rg_check *c, struct rg_answer *q)
 void rg_check_hardware_bandwidth(struct rg_check *c, struct rg_answer *q)
 {
 	const struct rg_analysis *a = c->a;
-	struct rg_str levels = { 0 };
+	struct rg_str levels = {0};
 	double flops = 0, bytes = 0, intensity;
 	char v[32];
 
 	if (a->n_roofs == 0) {
-		rg_check_unknown(q, "no bandwidth was measured for this number of threads",
-				 "ceilings: ridge record measures them unless told not to; alone:  ridge machine");
+		rg_check_unknown(
+		    q, "no bandwidth was measured for this number of threads",
+		    "ceilings: ridge record measures them unless told not to; alone:  ridge machine");
 		return;
 	}
 	for (int i = 0; i < a->n_ops; i++) {
@@ -47,26 +50,37 @@ void rg_check_hardware_bandwidth(struct rg_check *c, struct rg_answer *q)
 		const struct rg_roof *r = &a->roofs[i];
 
 		rg_str_printf(&levels, "%s%s %s", i ? ", " : "", r->level, rg_fmt_si(v, r->value, "B/s"));
-		rg_check_figure(q, rg_check_text(c, "%s_bandwidth", r->level), r->value, "byte/s", r->provenance);
+		rg_check_figure(q, rg_check_text(c, "%s_bandwidth", r->level), r->value, "byte/s",
+				r->provenance);
 	}
 	rg_check_figure(q, "ridge_intensity", a->ridge_intensity, "flop/byte", RG_PROV_MEASURED);
 	rg_check_figure(q, "model_intensity", intensity, "flop/byte", RG_PROV_MODELLED);
 	c->failed |= levels.failed;
 	if (isnan(intensity) || isnan(a->ridge_intensity)) {
-		rg_check_unknown(q, rg_check_text(c, "measured: %s; whether the model clears the ridge point is open",
-						  rg_str_text(&levels)),
-				 isnan(intensity) ? "steps with known FLOPs and bytes" :
-				 "a compute peak and a DRAM bandwidth for this number of threads: ridge record MODEL");
+		rg_check_unknown(
+		    q,
+		    rg_check_text(c, "measured: %s; whether the model clears the ridge point is open",
+				  rg_str_text(&levels)),
+		    isnan(intensity) ? "steps with known FLOPs and bytes"
+				     : "a compute peak and a DRAM bandwidth for this number of threads: "
+				       "ridge record MODEL");
 	} else {
 		bool clears = intensity >= a->ridge_intensity;
 
 		q->verdict = clears ? RG_VERDICT_GOOD : RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(c, "measured: %s; the model as a whole does %.3g flop/byte and %s the ridge point of "
-					  "%.3g%s", rg_str_text(&levels), intensity, clears ? "clears" : "misses",
-					  a->ridge_intensity, clears ? "" : ": bandwidth limits it, so a larger batch, fusion or "
-					  "narrower types would help");
+		q->answer = rg_check_text(
+		    c,
+		    "measured: %s; the model as a whole does %.3g flop/byte and %s the ridge point of "
+		    "%.3g%s",
+		    rg_str_text(&levels), intensity, clears ? "clears" : "misses", a->ridge_intensity,
+		    clears ? ""
+			   : ": bandwidth limits it, so a larger batch, fusion or "
+			     "narrower types would help");
 	}
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT level, threads, value, unit, measured_when FROM ceiling "
-				       "WHERE run_id = %lld\"", (long long)c->rec->run.id);
+	q->evidence =
+	    rg_check_text(c,
+			  "sqlite3 ridge.db \"SELECT level, threads, value, unit, measured_when FROM ceiling "
+			  "WHERE run_id = %lld\"",
+			  (long long)c->rec->run.id);
 	rg_str_free(&levels);
 }

@@ -73,26 +73,38 @@ void rg_check_memory_peak(struct rg_check *c, struct rg_answer *q)
 	rg_fmt_bytes(b[4], live);
 	if (a->peak_bytes > memory) {
 		q->verdict = RG_VERDICT_PROBLEM;
-		q->answer = rg_check_text(c, "the planned peak of %s (activations and scratch %s, weights %s) exceeds the "
-					  "memory of this machine: use a smaller batch or shape", b[0], b[1], b[2]);
+		q->answer = rg_check_text(
+		    c,
+		    "the planned peak of %s (activations and scratch %s, weights %s) exceeds the "
+		    "memory of this machine: use a smaller batch or shape",
+		    b[0], b[1], b[2]);
 	} else if (spill >= 0) {
 		q->verdict = RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(c, "planned peak %s (activations and scratch %s, weights %s); the live activations "
-					  "first outgrow the %s of %s at %s with %s: split or tile from there on",
-					  b[0], b[1], b[2], c->fast_name, b[3],
-					  rg_check_label(c, a->ops[spill].step), b[4]);
+		q->answer = rg_check_text(
+		    c,
+		    "planned peak %s (activations and scratch %s, weights %s); the live activations "
+		    "first outgrow the %s of %s at %s with %s: split or tile from there on",
+		    b[0], b[1], b[2], c->fast_name, b[3], rg_check_label(c, a->ops[spill].step), b[4]);
 	} else if (isnan(c->fast_bytes)) {
 		q->verdict = RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(c, "planned peak %s (activations and scratch %s, weights %s); whether it fits the "
-					  "cache is open, since the size of no cache is known", b[0], b[1], b[2]);
+		q->answer = rg_check_text(
+		    c,
+		    "planned peak %s (activations and scratch %s, weights %s); whether it fits the "
+		    "cache is open, since the size of no cache is known",
+		    b[0], b[1], b[2]);
 	} else {
 		q->verdict = RG_VERDICT_GOOD;
-		q->answer = rg_check_text(c, "planned peak %s (activations and scratch %s, weights %s); the live activations "
-					  "fit the %s of %s at every step", b[0], b[1], b[2], c->fast_name, b[3]);
+		q->answer = rg_check_text(
+		    c,
+		    "planned peak %s (activations and scratch %s, weights %s); the live activations "
+		    "fit the %s of %s at every step",
+		    b[0], b[1], b[2], c->fast_name, b[3]);
 	}
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT name, size_bytes, offset_bytes, first_step, last_step "
-				       "FROM tensor WHERE run_id = %lld AND place = 'arena' ORDER BY 2 DESC\"",
-				    (long long)c->rec->run.id);
+	q->evidence =
+	    rg_check_text(c,
+			  "sqlite3 ridge.db \"SELECT name, size_bytes, offset_bytes, first_step, last_step "
+			  "FROM tensor WHERE run_id = %lld AND place = 'arena' ORDER BY 2 DESC\"",
+			  (long long)c->rec->run.id);
 	rg_check_figure(q, "planned_peak_bytes", a->peak_bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_fact(c, q, "arena_bytes", "plan.arena_bytes");
 	rg_check_fact(c, q, "arena_lower_bound_bytes", "plan.arena_lower_bound_bytes");
@@ -125,26 +137,38 @@ void rg_check_memory_weights(struct rg_check *c, struct rg_answer *q)
 	rg_fmt_bytes(b[4], c->fast_bytes);
 	rg_fmt_ns(ns, a->weight_bytes / bandwidth * 1e9);
 	fits = a->weight_bytes <= c->fast_bytes;
-	q->verdict = a->weight_bytes > memory ? RG_VERDICT_PROBLEM : fits ? RG_VERDICT_GOOD : RG_VERDICT_ATTENTION;
+	q->verdict = a->weight_bytes > memory ? RG_VERDICT_PROBLEM
+		     : fits                   ? RG_VERDICT_GOOD
+					      : RG_VERDICT_ATTENTION;
 	if (isnan(c->fast_bytes))
-		q->answer = rg_check_text(c, "the weights take %s; as fp16 or bf16 %s, as int8 %s, as int4 %s (without scales)",
-					  b[0], b[1], b[2], b[3]);
+		q->answer = rg_check_text(
+		    c, "the weights take %s; as fp16 or bf16 %s, as int8 %s, as int4 %s (without scales)",
+		    b[0], b[1], b[2], b[3]);
 	else if (fits)
-		q->answer = rg_check_text(c, "the weights take %s and fit the %s of %s; as fp16 or bf16 %s, as int8 %s, as "
-					  "int4 %s (without scales)", b[0], c->fast_name, b[4], b[1], b[2], b[3]);
+		q->answer = rg_check_text(
+		    c,
+		    "the weights take %s and fit the %s of %s; as fp16 or bf16 %s, as int8 %s, as "
+		    "int4 %s (without scales)",
+		    b[0], c->fast_name, b[4], b[1], b[2], b[3]);
 	else
-		q->answer = rg_check_text(c, "the weights take %s, more than the %s of %s: every inference reads them from "
-					  "memory%s%s; as fp16 or bf16 %s, as int8 %s, as int4 %s (without scales)",
-					  b[0], c->fast_name, b[4], isnan(bandwidth) ? "" : ", at least ",
-					  isnan(bandwidth) ? "" : ns, b[1], b[2], b[3]);
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT dtype, COUNT(*), SUM(size_bytes) FROM tensor WHERE "
-				       "run_id = %lld AND is_param GROUP BY dtype\"", (long long)c->rec->run.id);
+		q->answer = rg_check_text(
+		    c,
+		    "the weights take %s, more than the %s of %s: every inference reads them from "
+		    "memory%s%s; as fp16 or bf16 %s, as int8 %s, as int4 %s (without scales)",
+		    b[0], c->fast_name, b[4], isnan(bandwidth) ? "" : ", at least ",
+		    isnan(bandwidth) ? "" : ns, b[1], b[2], b[3]);
+	q->evidence =
+	    rg_check_text(c,
+			  "sqlite3 ridge.db \"SELECT dtype, COUNT(*), SUM(size_bytes) FROM tensor WHERE "
+			  "run_id = %lld AND is_param GROUP BY dtype\"",
+			  (long long)c->rec->run.id);
 	rg_check_figure(q, "weight_bytes", a->weight_bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "fp16_bytes", a->params * 2, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "bf16_bytes", a->params * 2, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "int8_bytes", a->params, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "int4_bytes", a->params / 2, "bytes", RG_PROV_MODELLED);
-	rg_check_figure(q, "read_once_from_memory_ns", a->weight_bytes / bandwidth * 1e9, "ns", RG_PROV_MODELLED);
+	rg_check_figure(q, "read_once_from_memory_ns", a->weight_bytes / bandwidth * 1e9, "ns",
+			RG_PROV_MODELLED);
 }
 
 void rg_check_memory_largest(struct rg_check *c, struct rg_answer *q)
@@ -173,21 +197,26 @@ void rg_check_memory_largest(struct rg_check *c, struct rg_answer *q)
 	rg_fmt_bytes(b[0], (double)big->size_bytes);
 	rg_fmt_bytes(b[1], c->fast_bytes);
 	q->verdict = (double)big->size_bytes > c->fast_bytes ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
-	q->answer = rg_check_text(c, "the largest intermediate is '%.60s' (%.60s) with %s%s%s, %s", big->name, big->shape,
-				  b[0], maker ? ", made by " : "", maker ? rg_check_label(c, maker) : "",
-				  isnan(c->fast_bytes) ? "and the size of no cache is known" :
-				  q->verdict == RG_VERDICT_GOOD ?
-				  rg_check_text(c, "%s of the %s of %s", rg_check_percent(share, (double)big->size_bytes /
-						c->fast_bytes), c->fast_name, b[1]) :
-				  rg_check_text(c, "which alone does not fit the %s of %s: it goes through memory twice",
-						c->fast_name, b[1]));
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT name, shape, size_bytes FROM tensor WHERE run_id = %lld "
-				       "AND place = 'arena' ORDER BY size_bytes DESC LIMIT 10\"",
-				    (long long)c->rec->run.id);
+	q->answer = rg_check_text(
+	    c, "the largest intermediate is '%.60s' (%.60s) with %s%s%s, %s", big->name, big->shape, b[0],
+	    maker ? ", made by " : "", maker ? rg_check_label(c, maker) : "",
+	    isnan(c->fast_bytes) ? "and the size of no cache is known"
+	    : q->verdict == RG_VERDICT_GOOD
+		? rg_check_text(c, "%s of the %s of %s",
+				rg_check_percent(share, (double)big->size_bytes / c->fast_bytes),
+				c->fast_name, b[1])
+		: rg_check_text(c, "which alone does not fit the %s of %s: it goes through memory twice",
+				c->fast_name, b[1]));
+	q->evidence =
+	    rg_check_text(c,
+			  "sqlite3 ridge.db \"SELECT name, shape, size_bytes FROM tensor WHERE run_id = %lld "
+			  "AND place = 'arena' ORDER BY size_bytes DESC LIMIT 10\"",
+			  (long long)c->rec->run.id);
 	rg_check_words(q, "tensor", big->name, RG_PROV_MODELLED);
 	rg_check_words(q, "shape", big->shape, RG_PROV_MODELLED);
 	rg_check_figure(q, "size_bytes", (double)big->size_bytes, "bytes", RG_PROV_MODELLED);
-	rg_check_figure(q, "share_of_all_intermediates", activations > 0 ? (double)big->size_bytes / activations : NAN,
-			"fraction", RG_PROV_MODELLED);
+	rg_check_figure(q, "share_of_all_intermediates",
+			activations > 0 ? (double)big->size_bytes / activations : NAN, "fraction",
+			RG_PROV_MODELLED);
 	rg_check_figure(q, "fast_memory_bytes", c->fast_bytes, "bytes", RG_PROV_DECLARED);
 }

@@ -35,11 +35,14 @@ void rg_check_model_size(struct rg_check *c, struct rg_answer *q)
 	rg_fmt_si(flops, a->flops, "flop");
 	q->verdict = a->n_unknown_cost ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
 	if (a->n_unknown_cost)
-		q->answer = rg_check_text(c, "%s parameters; one forward pass at %s does at least %s: the cost of %d of "
-					  "%d steps, %s of the time, is unknown", count, batch, flops,
-					  a->n_unknown_cost, a->n_ops, rg_check_percent(share, unknown_share));
+		q->answer = rg_check_text(
+		    c,
+		    "%s parameters; one forward pass at %s does at least %s: the cost of %d of "
+		    "%d steps, %s of the time, is unknown",
+		    count, batch, flops, a->n_unknown_cost, a->n_ops, rg_check_percent(share, unknown_share));
 	else
-		q->answer = rg_check_text(c, "%s parameters; one forward pass at %s does %s", count, batch, flops);
+		q->answer =
+		    rg_check_text(c, "%s parameters; one forward pass at %s does %s", count, batch, flops);
 	rg_check_figure(q, "params", a->params, "", params ? params->provenance : RG_PROV_MODELLED);
 	rg_check_figure(q, "flops", a->flops, "flop", RG_PROV_MODELLED);
 	rg_check_figure(q, "sfu", a->sfu, "op", RG_PROV_MODELLED);
@@ -96,24 +99,32 @@ void rg_check_model_shapes(struct rg_check *c, struct rg_answer *q)
 	if (degenerate == 0) {
 		q->answer = rg_check_text(c, "none of the %d matrix-like steps has M or N of 1", gemms);
 	} else if (worst < 0) {
-		q->answer = rg_check_text(c, "%d of %d matrix-like steps have M or N of 1, and the kernel of each has a "
-					  "form for it", degenerate, gemms);
+		q->answer =
+		    rg_check_text(c,
+				  "%d of %d matrix-like steps have M or N of 1, and the kernel of each has a "
+				  "form for it",
+				  degenerate, gemms);
 	} else {
 		const struct rg_step_row *s = a->ops[worst].step;
 
-		q->answer = rg_check_text(c, "%d of %d matrix-like steps have M or N of 1; for %d of them, %s of the time, "
-					  "the kernel has no special form, first %s with M=%lld N=%lld K=%lld by %.40s: "
-					  "a larger batch or a vector kernel would help", degenerate, gemms, bare,
-					  rg_check_percent(percent, bare_share), rg_check_label(c, s),
-					  (long long)s->gemm_m, (long long)s->gemm_n, (long long)s->gemm_k, s->kernel);
+		q->answer = rg_check_text(
+		    c,
+		    "%d of %d matrix-like steps have M or N of 1; for %d of them, %s of the time, "
+		    "the kernel has no special form, first %s with M=%lld N=%lld K=%lld by %.40s: "
+		    "a larger batch or a vector kernel would help",
+		    degenerate, gemms, bare, rg_check_percent(percent, bare_share), rg_check_label(c, s),
+		    (long long)s->gemm_m, (long long)s->gemm_n, (long long)s->gemm_k, s->kernel);
 	}
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT step, name, shape, kernel, gemm_m, gemm_n, gemm_k, "
-				       "special_form FROM step WHERE run_id = %lld AND 1 IN (gemm_m, gemm_n)\"",
-				    (long long)c->rec->run.id);
+	q->evidence =
+	    rg_check_text(c,
+			  "sqlite3 ridge.db \"SELECT step, name, shape, kernel, gemm_m, gemm_n, gemm_k, "
+			  "special_form FROM step WHERE run_id = %lld AND 1 IN (gemm_m, gemm_n)\"",
+			  (long long)c->rec->run.id);
 	rg_check_figure(q, "batch", a->batch > 0 ? (double)a->batch : NAN, "", RG_PROV_DECLARED);
 	rg_check_figure(q, "matrix_steps", gemms, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "degenerate_steps", degenerate, "", RG_PROV_MODELLED);
-	rg_check_figure(q, "degenerate_share", a->ops_total_ns > 0 ? share : NAN, "fraction", RG_PROV_MEASURED);
+	rg_check_figure(q, "degenerate_share", a->ops_total_ns > 0 ? share : NAN, "fraction",
+			RG_PROV_MEASURED);
 	rg_check_figure(q, "without_special_form", bare, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "without_special_form_share", a->ops_total_ns > 0 ? bare_share : NAN, "fraction",
 			RG_PROV_MEASURED);
@@ -141,7 +152,8 @@ static const char *dominant_type(const struct rg_analysis *a, double (*get)(cons
 		for (int j = 0; j < i && first; j++)
 			first = strcmp(a->ops[j].step->op_type, a->ops[i].step->op_type) != 0;
 		for (int j = i; j < a->n_ops && first; j++)
-			if (strcmp(a->ops[j].step->op_type, a->ops[i].step->op_type) == 0 && get(&a->ops[j]) > 0)
+			if (strcmp(a->ops[j].step->op_type, a->ops[i].step->op_type) == 0 &&
+			    get(&a->ops[j]) > 0)
 				of_type += get(&a->ops[j]);
 		if (of_type > *sum) {
 			*sum = of_type;
@@ -178,19 +190,24 @@ void rg_check_model_dominant(struct rg_check *c, struct rg_answer *q)
 	rg_check_percent(p4, a->ops[big_flops].flops / all_flops);
 	if (!by_params) {
 		q->verdict = RG_VERDICT_GOOD;
-		q->answer = rg_check_text(c, "%.40s holds %s of the FLOPs, the largest being %s with %s; no step has "
-					  "parameters", by_flops, p3, rg_check_label(c, a->ops[big_flops].step), p4);
+		q->answer =
+		    rg_check_text(c,
+				  "%.40s holds %s of the FLOPs, the largest being %s with %s; no step has "
+				  "parameters",
+				  by_flops, p3, rg_check_label(c, a->ops[big_flops].step), p4);
 	} else {
 		bool same = strcmp(by_params, by_flops) == 0;
 
 		rg_check_percent(p1, params / all_params);
 		rg_check_percent(p2, get_params(&a->ops[big_params]) / all_params);
 		q->verdict = same ? RG_VERDICT_GOOD : RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(c, "parameters: %.40s holds %s, the largest being %s with %s; FLOPs: %.40s holds "
-					  "%s, the largest being %s with %s%s", by_params, p1,
-					  rg_check_label(c, a->ops[big_params].step), p2, by_flops, p3,
-					  rg_check_label(c, a->ops[big_flops].step), p4,
-					  same ? "" : "; they are not the same: shrinking the one will not speed up the other");
+		q->answer = rg_check_text(
+		    c,
+		    "parameters: %.40s holds %s, the largest being %s with %s; FLOPs: %.40s holds "
+		    "%s, the largest being %s with %s%s",
+		    by_params, p1, rg_check_label(c, a->ops[big_params].step), p2, by_flops, p3,
+		    rg_check_label(c, a->ops[big_flops].step), p4,
+		    same ? "" : "; they are not the same: shrinking the one will not speed up the other");
 		rg_check_words(q, "params_type", by_params, RG_PROV_MODELLED);
 		rg_check_figure(q, "params_type_share", params / all_params, "fraction", RG_PROV_MODELLED);
 		rg_check_words(q, "params_largest", a->ops[big_params].step->name, RG_PROV_MODELLED);
@@ -198,6 +215,9 @@ void rg_check_model_dominant(struct rg_check *c, struct rg_answer *q)
 	rg_check_words(q, "flops_type", by_flops, RG_PROV_MODELLED);
 	rg_check_figure(q, "flops_type_share", flops / all_flops, "fraction", RG_PROV_MODELLED);
 	rg_check_words(q, "flops_largest", a->ops[big_flops].step->name, RG_PROV_MODELLED);
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT op_type, SUM(params), SUM(flops) FROM step WHERE "
-				       "run_id = %lld GROUP BY op_type ORDER BY 3 DESC\"", (long long)c->rec->run.id);
+	q->evidence =
+	    rg_check_text(c,
+			  "sqlite3 ridge.db \"SELECT op_type, SUM(params), SUM(flops) FROM step WHERE "
+			  "run_id = %lld GROUP BY op_type ORDER BY 3 DESC\"",
+			  (long long)c->rec->run.id);
 }

@@ -92,9 +92,10 @@ void rg_check_performance_latency(struct rg_check *c, struct rg_answer *q)
 	}
 	known = find_tail(c, &culprit, &excess_ns, &share, &n_slow);
 	if (known)
-		tail = rg_check_text(c, "; in the slowest 5 %% of the traced ones %s makes %s of what they take longer",
-				     culprit < 0 ? "the time between steps" : rg_check_label(c, c->a->ops[culprit].step),
-				     rg_check_percent(percent, share));
+		tail = rg_check_text(
+		    c, "; in the slowest 5 %% of the traced ones %s makes %s of what they take longer",
+		    culprit < 0 ? "the time between steps" : rg_check_label(c, c->a->ops[culprit].step),
+		    rg_check_percent(percent, share));
 	rg_fmt_ns(p50, a->p50.value);
 	rg_fmt_ns(p95, a->p95.value);
 	rg_fmt_ns(p99, a->p99.value);
@@ -104,9 +105,10 @@ void rg_check_performance_latency(struct rg_check *c, struct rg_answer *q)
 	/* Without a bound on P99 it is an anecdote. */
 	if (q->verdict == RG_VERDICT_GOOD && isnan(a->p99.high))
 		q->verdict = RG_VERDICT_ATTENTION;
-	q->answer = rg_check_text(c, "median %s (95 %% interval %s to %s), P95 %s, P99 %s over %d inferences%s%s", p50, low, high,
-				  p95, p99, a->n_latency, tail, isnan(a->p99.high) ?
-				  "; too few to bound P99: about 370 are needed, with --iterations" : "");
+	q->answer = rg_check_text(
+	    c, "median %s (95 %% interval %s to %s), P95 %s, P99 %s over %d inferences%s%s", p50, low, high,
+	    p95, p99, a->n_latency, tail,
+	    isnan(a->p99.high) ? "; too few to bound P99: about 370 are needed, with --iterations" : "");
 	q->evidence = rg_check_text(c, "ridge plot tail %lld -o tail.svg", (long long)c->rec->run.id);
 	rg_check_figure(q, "p50_ns", a->p50.value, "ns", RG_PROV_MEASURED);
 	rg_check_figure(q, "p50_low_ns", a->p50.low, "ns", RG_PROV_MEASURED);
@@ -143,13 +145,16 @@ void rg_check_performance_throughput(struct rg_check *c, struct rg_answer *q)
 	rg_check_percent(percent, reached);
 	if (isnan(reached)) {
 		q->verdict = RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(c, "%s inferences/s%s; where the dominant operator stands under its Roofline is not known",
-					  per_s, where);
+		q->answer = rg_check_text(
+		    c,
+		    "%s inferences/s%s; where the dominant operator stands under its Roofline is not known",
+		    per_s, where);
 	} else {
 		q->verdict = op->above_roof ? RG_VERDICT_ATTENTION : rg_check_grade(op->headroom, 1.5, 3);
-		q->answer = rg_check_text(c, "%s inferences/s%s; the dominant operator %s reaches %s of its Roofline (bound: %s%s)",
-					  per_s, where, rg_check_label(c, op->step), percent, op->bound, op->above_roof ?
-					  "; more than all of it: a ceiling or a cost is wrong" : "");
+		q->answer = rg_check_text(
+		    c, "%s inferences/s%s; the dominant operator %s reaches %s of its Roofline (bound: %s%s)",
+		    per_s, where, rg_check_label(c, op->step), percent, op->bound,
+		    op->above_roof ? "; more than all of it: a ceiling or a cost is wrong" : "");
 	}
 	q->evidence = rg_check_text(c, "ridge plot roofline %lld -o roofline.svg", (long long)c->rec->run.id);
 	rg_check_figure(q, "inferences_per_s", a->throughput_per_s, "1/s", RG_PROV_MEASURED);
@@ -161,7 +166,8 @@ void rg_check_performance_throughput(struct rg_check *c, struct rg_answer *q)
 
 void rg_check_performance_energy(struct rg_check *c, struct rg_answer *q)
 {
-	rg_check_unknown(q, "energy was not measured", "an energy pass, which this version does not make; whether this machine "
-						       "has energy counters says  ridge doctor");
+	rg_check_unknown(q, "energy was not measured",
+			 "an energy pass, which this version does not make; whether this machine "
+			 "has energy counters says  ridge doctor");
 	rg_check_figure(q, "energy_j", NAN, "J", RG_PROV_UNAVAILABLE);
 }

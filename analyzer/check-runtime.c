@@ -13,7 +13,7 @@ void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 {
 	const struct rg_analysis *a = c->a;
 	const char *types[3];
-	struct rg_str list = { 0 };
+	struct rg_str list = {0};
 	double share = 0;
 	int n = 0, n_types = 0;
 	char p[32];
@@ -42,16 +42,23 @@ void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 	if (n == 0)
 		q->answer = rg_check_text(c, "none of the %d steps ran on the reference kernel", a->n_ops);
 	else if (!(a->ops_total_ns > 0))
-		q->answer = rg_check_text(c, "%d of %d steps run on the scalar reference kernel, first of type %s; none was timed",
-					  n, a->n_ops, rg_str_text(&list));
+		q->answer = rg_check_text(
+		    c, "%d of %d steps run on the scalar reference kernel, first of type %s; none was timed",
+		    n, a->n_ops, rg_str_text(&list));
 	else
-		q->answer = rg_check_text(c, "%d of %d steps ran on the scalar reference kernel and take %s of the time, most in "
-					  "%s: these types want a kernel first", n, a->n_ops, p, rg_str_text(&list));
-	q->verdict = n == 0 ? RG_VERDICT_GOOD : a->ops_total_ns > 0 ? rg_check_grade(share, 0.01, 0.1) :
-		     RG_VERDICT_ATTENTION;
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT step, name, op_type, time_ns, share_percent FROM op_time "
-				       "WHERE run_id = %lld AND kernel = 'ref' ORDER BY time_ns DESC\"",
-				    (long long)c->rec->run.id);
+		q->answer = rg_check_text(
+		    c,
+		    "%d of %d steps ran on the scalar reference kernel and take %s of the time, most in "
+		    "%s: these types want a kernel first",
+		    n, a->n_ops, p, rg_str_text(&list));
+	q->verdict = n == 0                ? RG_VERDICT_GOOD
+		     : a->ops_total_ns > 0 ? rg_check_grade(share, 0.01, 0.1)
+					   : RG_VERDICT_ATTENTION;
+	q->evidence = rg_check_text(
+	    c,
+	    "sqlite3 ridge.db \"SELECT step, name, op_type, time_ns, share_percent FROM op_time "
+	    "WHERE run_id = %lld AND kernel = 'ref' ORDER BY time_ns DESC\"",
+	    (long long)c->rec->run.id);
 	rg_check_figure(q, "reference_steps", n, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "steps", a->n_ops, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "time_share", a->ops_total_ns > 0 ? share : NAN, "fraction", RG_PROV_MEASURED);
@@ -61,7 +68,8 @@ void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 /* Operators that only give bytes another shape: a view would do. */
 static bool is_reshape(const char *op_type)
 {
-	static const char *const types[] = { "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout" };
+	static const char *const types[] = {"Reshape",   "Flatten",  "Squeeze",
+					    "Unsqueeze", "Identity", "Dropout"};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(op_type, types[i]) == 0)
@@ -103,10 +111,16 @@ void rg_check_runtime_copies(struct rg_check *c, struct rg_answer *q)
 	if (n == 0)
 		q->answer = "no step only moves data";
 	else
-		q->answer = rg_check_text(c, "%d steps only move data: %s an inference and %s of the time; %d of them (%s) are "
-					  "reshapes that a view would replace", n, b, p, reshapes, b2);
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT step, name, op_type, read_bytes + write_bytes FROM step WHERE "
-				       "run_id = %lld AND op_kind = 'move' ORDER BY 4 DESC\"", (long long)c->rec->run.id);
+		q->answer = rg_check_text(
+		    c,
+		    "%d steps only move data: %s an inference and %s of the time; %d of them (%s) are "
+		    "reshapes that a view would replace",
+		    n, b, p, reshapes, b2);
+	q->evidence = rg_check_text(
+	    c,
+	    "sqlite3 ridge.db \"SELECT step, name, op_type, read_bytes + write_bytes FROM step WHERE "
+	    "run_id = %lld AND op_kind = 'move' ORDER BY 4 DESC\"",
+	    (long long)c->rec->run.id);
 	rg_check_figure(q, "moving_steps", n, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "moved_bytes", bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "time_share", share, "fraction", RG_PROV_MEASURED);
@@ -137,17 +151,27 @@ void rg_check_runtime_planner(struct rg_check *c, struct rg_answer *q)
 	ratio = bound > 0 ? arena / bound : NAN;
 	q->verdict = bound_inputs > 0 || ratio > 1.2 ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
 	if (bound_inputs > 0)
-		q->answer = rg_check_text(c, "every shape was known when memory was planned (arena %s, lower bound %s), because "
-					  "%.0f input%s%s%.60s%s bound to the value of this recording: with another value the plan "
-					  "does not hold", b[0], b[1], bound_inputs, bound_inputs == 1 ? "" : "s",
-					  first ? ", first '" : "", first ? first : "",
-					  first ? bound_inputs == 1 ? "', was" : "', were" : bound_inputs == 1 ? " was" : " were");
+		q->answer = rg_check_text(
+		    c,
+		    "every shape was known when memory was planned (arena %s, lower bound %s), because "
+		    "%.0f input%s%s%.60s%s bound to the value of this recording: with another value the plan "
+		    "does not hold",
+		    b[0], b[1], bound_inputs, bound_inputs == 1 ? "" : "s", first ? ", first '" : "",
+		    first ? first : "",
+		    first               ? bound_inputs == 1 ? "', was" : "', were"
+		    : bound_inputs == 1 ? " was"
+					: " were");
 	else
-		q->answer = rg_check_text(c, "every shape was known when memory was planned and nothing took a dynamic path: arena "
-					  "%s, lower bound %s%s", b[0], b[1],
-					  ratio > 1.2 ? ": more than a fifth above it is lost to fragments" : "");
-	q->evidence = rg_check_text(c, "sqlite3 ridge.db \"SELECT key, value, unit FROM fact WHERE run_id = %lld AND key LIKE "
-				       "'plan.%%'\"", (long long)c->rec->run.id);
+		q->answer = rg_check_text(
+		    c,
+		    "every shape was known when memory was planned and nothing took a dynamic path: arena "
+		    "%s, lower bound %s%s",
+		    b[0], b[1], ratio > 1.2 ? ": more than a fifth above it is lost to fragments" : "");
+	q->evidence = rg_check_text(
+	    c,
+	    "sqlite3 ridge.db \"SELECT key, value, unit FROM fact WHERE run_id = %lld AND key LIKE "
+	    "'plan.%%'\"",
+	    (long long)c->rec->run.id);
 	rg_check_fact(c, q, "arena_bytes", "plan.arena_bytes");
 	rg_check_fact(c, q, "arena_lower_bound_bytes", "plan.arena_lower_bound_bytes");
 	rg_check_figure(q, "arena_over_lower_bound", ratio, "", RG_PROV_MODELLED);

@@ -7,9 +7,9 @@
  * movement), and all of it where the step is so small that starting it is what
  * costs (scheduling, with the gaps of the critical path). A step without a known
  * roof loses nothing that is known. Where steps as a whole beat their roof, the
- * roof was measured too low, and what they lose is unknown, not nothing. headroom is the speed-up of the whole
- * inference if the dimension lost nothing (Amdahl), ceiling the fraction of the
- * inference that it loses.
+ * roof was measured too low, and what they lose is unknown, not nothing. headroom is the speed-up of the
+ * whole inference if the dimension lost nothing (Amdahl), ceiling the fraction of the inference that it
+ * loses.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,8 @@
 
 enum { COMPUTE, MOVEMENT, PARALLELISM, PRECISION, SCHEDULING, DIMENSIONS };
 
-static const char *const names[DIMENSIONS] = { "compute", "data movement", "parallelism", "precision", "scheduling" };
+static const char *const names[DIMENSIONS] = {"compute", "data movement", "parallelism", "precision",
+					      "scheduling"};
 
 struct losses {
 	double lost_ns[DIMENSIONS];
@@ -28,7 +29,7 @@ struct losses {
 	int step[DIMENSIONS];          /* which that is; -1 none */
 	double time_ns[DIMENSIONS];    /* operator time counted there */
 	double roof_ns[DIMENSIONS];
-	double gaps_ns;                /* of the critical path; NAN */
+	double gaps_ns; /* of the critical path; NAN */
 	bool any_roof;
 };
 
@@ -80,7 +81,9 @@ static void attribute(const struct rg_check *c, struct losses *l)
 			lose(l, SCHEDULING, i, loss);
 			continue;
 		}
-		rest = op->flops > 0 && op->flops / a->peak.value * 1e9 >= op->roof_ns * (1 - 1e-9) ? COMPUTE : MOVEMENT;
+		rest = op->flops > 0 && op->flops / a->peak.value * 1e9 >= op->roof_ns * (1 - 1e-9)
+			   ? COMPUTE
+			   : MOVEMENT;
 		l->time_ns[rest] += op->time_ns;
 		l->roof_ns[rest] += op->roof_ns;
 		if (loss <= 0)
@@ -94,7 +97,8 @@ static void attribute(const struct rg_check *c, struct losses *l)
 		l->gaps_ns = 0;
 		for (int i = 0; i < c->path->n_segments; i++)
 			if (c->path->segments[i].kind == RG_SEG_GAP)
-				l->gaps_ns += (double)(c->path->segments[i].end_ns - c->path->segments[i].start_ns);
+				l->gaps_ns +=
+				    (double)(c->path->segments[i].end_ns - c->path->segments[i].start_ns);
 		l->lost_ns[SCHEDULING] += l->gaps_ns;
 	}
 }
@@ -104,11 +108,12 @@ static const char *gain_text(struct rg_check *c, double saved_ns, double wall_ns
 	char ns[32];
 
 	rg_fmt_ns(ns, saved_ns);
-	return rg_check_text(c, "saves up to %s, %.2fx on the whole", ns, wall_ns > saved_ns ?
-			     wall_ns / (wall_ns - saved_ns) : INFINITY);
+	return rg_check_text(c, "saves up to %s, %.2fx on the whole", ns,
+			     wall_ns > saved_ns ? wall_ns / (wall_ns - saved_ns) : INFINITY);
 }
 
-static void describe(struct rg_check *c, const struct losses *l, double wall_ns, int d, struct rg_dimension *out)
+static void describe(struct rg_check *c, const struct losses *l, double wall_ns, int d,
+		     struct rg_dimension *out)
 {
 	const struct rg_analysis *a = c->a;
 	const struct rg_op_stat *op = l->step[d] < 0 ? NULL : &a->ops[l->step[d]];
@@ -120,57 +125,76 @@ static void describe(struct rg_check *c, const struct losses *l, double wall_ns,
 	case COMPUTE:
 	case MOVEMENT:
 		if (l->time_ns[d] == 0)
-			out->stands = d == COMPUTE ? "no step is bound by arithmetic" : "no step is bound by a memory level";
+			out->stands = d == COMPUTE ? "no step is bound by arithmetic"
+						   : "no step is bound by a memory level";
 		else
-			out->stands = rg_check_text(c, "steps bound by %s take %s of the operator time and reach %s of their roof%s",
-						    d == COMPUTE ? "arithmetic" : "a memory level", p1, p2,
-						    roof_is_beaten(l, d) ? ": that roof was measured too low (a busy machine?) or the "
-						    "costs are wrong, so record again" : "");
+			out->stands = rg_check_text(
+			    c, "steps bound by %s take %s of the operator time and reach %s of their roof%s",
+			    d == COMPUTE ? "arithmetic" : "a memory level", p1, p2,
+			    roof_is_beaten(l, d)
+				? ": that roof was measured too low (a busy machine?) or the "
+				  "costs are wrong, so record again"
+				: "");
 		if (op)
-			out->change = rg_check_text(c, "a better kernel for %s, now %.40s at %.2f times its roof: %s",
-						    rg_check_label(c, op->step), op->step->kernel, op->headroom,
-						    gain_text(c, l->of_step_ns[d], wall_ns));
+			out->change =
+			    rg_check_text(c, "a better kernel for %s, now %.40s at %.2f times its roof: %s",
+					  rg_check_label(c, op->step), op->step->kernel, op->headroom,
+					  gain_text(c, l->of_step_ns[d], wall_ns));
 		break;
 	case PARALLELISM:
 		if (a->rec->run.threads < 2)
-			out->stands = "the run used one thread, so nothing can be uneven; record with more --threads to see what they buy";
+			out->stands = "the run used one thread, so nothing can be uneven; record with more "
+				      "--threads to see what they buy";
 		else
-			out->stands = rg_check_text(c, "uneven or idle lanes cost %s of the time on %d threads",
-						    rg_check_percent(p1, l->lost_ns[d] / wall_ns), a->rec->run.threads);
+			out->stands =
+			    rg_check_text(c, "uneven or idle lanes cost %s of the time on %d threads",
+					  rg_check_percent(p1, l->lost_ns[d] / wall_ns), a->rec->run.threads);
 		if (op)
-			out->change = rg_check_text(c, "%s %s: %s", isnan(op->imbalance) ? "run on all lanes" : "split more evenly",
-						    rg_check_label(c, op->step), gain_text(c, l->of_step_ns[d], wall_ns));
+			out->change = rg_check_text(
+			    c, "%s %s: %s", isnan(op->imbalance) ? "run on all lanes" : "split more evenly",
+			    rg_check_label(c, op->step), gain_text(c, l->of_step_ns[d], wall_ns));
 		break;
 	case SCHEDULING:
 		if (isnan(l->gaps_ns))
 			out->stands = "no spans were recorded, so the time between steps is not known";
 		else
-			out->stands = rg_check_text(c, "the time between steps is %s of an inference, and steps so small that starting "
-						       "them is what costs lose another %s",
-						    rg_check_percent(p1, l->gaps_ns / wall_ns),
-						    rg_check_percent(p2, (l->lost_ns[d] - l->gaps_ns) / wall_ns));
+			out->stands = rg_check_text(
+			    c,
+			    "the time between steps is %s of an inference, and steps so small that starting "
+			    "them is what costs lose another %s",
+			    rg_check_percent(p1, l->gaps_ns / wall_ns),
+			    rg_check_percent(p2, (l->lost_ns[d] - l->gaps_ns) / wall_ns));
 		if (l->lost_ns[d] > 0)
-			out->change = rg_check_text(c, "fewer steps, by fusing small ones: %s", gain_text(c, l->lost_ns[d], wall_ns));
+			out->change = rg_check_text(c, "fewer steps, by fusing small ones: %s",
+						    gain_text(c, l->lost_ns[d], wall_ns));
 		break;
 	default:
 		out->stands = "one precision was run, so what another would buy is not known";
 	}
 }
 
-static void fill_dimensions(struct rg_check *c, const struct losses *l, double wall_ns, struct rg_checklist *out)
+static void fill_dimensions(struct rg_check *c, const struct losses *l, double wall_ns,
+			    struct rg_checklist *out)
 {
 	double best = 1;
 
 	out->binding = -1;
 	for (int d = 0; d < DIMENSIONS; d++) {
 		struct rg_dimension *dim = &out->dimensions[d];
-		bool known = d != PRECISION && wall_ns > 0 && (d == SCHEDULING ? !isnan(l->gaps_ns) : l->any_roof);
+		bool known =
+		    d != PRECISION && wall_ns > 0 && (d == SCHEDULING ? !isnan(l->gaps_ns) : l->any_roof);
 
-		*dim = (struct rg_dimension){ .name = names[d], .verdict = RG_VERDICT_UNKNOWN, .ceiling = NAN,
-					      .headroom = NAN, .stands = "", .change = "" };
+		*dim = (struct rg_dimension){.name = names[d],
+					     .verdict = RG_VERDICT_UNKNOWN,
+					     .ceiling = NAN,
+					     .headroom = NAN,
+					     .stands = "",
+					     .change = ""};
 		if (!known && d != PRECISION) {
-			dim->stands = d == SCHEDULING ? "no spans were recorded, so the time between steps is not known" :
-				      "no step has both a time and a roof: record with ceilings (ridge record MODEL)";
+			dim->stands = d == SCHEDULING
+					  ? "no spans were recorded, so the time between steps is not known"
+					  : "no step has both a time and a roof: record with ceilings (ridge "
+					    "record MODEL)";
 			continue;
 		}
 		describe(c, l, wall_ns, d, dim);
@@ -230,24 +254,27 @@ static void fill_changes(struct rg_check *c, const struct losses *l, double wall
 				best = k;
 		if (!gaps_told && l->gaps_ns > (best < 0 ? least : v[best].saved_ns)) {
 			gaps_told = true;
-			out->changes[out->n_changes++] = rg_check_text(c, "shorten the time between steps, by fewer of them: %s",
-								       gain_text(c, l->gaps_ns, wall_ns));
+			out->changes[out->n_changes++] =
+			    rg_check_text(c, "shorten the time between steps, by fewer of them: %s",
+					  gain_text(c, l->gaps_ns, wall_ns));
 			continue;
 		}
 		if (best < 0)
 			break;
-		out->changes[out->n_changes++] = rg_check_text(c,
-			"bring %.40s on kernel %.40s (%d step%s, the largest %s) from %.2f times its roof to the roof: %s",
-			v[best].largest->op_type, v[best].largest->kernel, v[best].n, v[best].n == 1 ? "" : "s",
-			rg_check_label(c, v[best].largest), v[best].time_ns / v[best].roof_ns,
-			gain_text(c, v[best].saved_ns, wall_ns));
+		out->changes[out->n_changes++] =
+		    rg_check_text(c,
+				  "bring %.40s on kernel %.40s (%d step%s, the largest %s) from %.2f times "
+				  "its roof to the roof: %s",
+				  v[best].largest->op_type, v[best].largest->kernel, v[best].n,
+				  v[best].n == 1 ? "" : "s", rg_check_label(c, v[best].largest),
+				  v[best].time_ns / v[best].roof_ns, gain_text(c, v[best].saved_ns, wall_ns));
 		v[best].saved_ns = 0;
 	}
 }
 
 void rg_check_summarise(struct rg_check *c, struct rg_checklist *out)
 {
-	struct losses l = { .gaps_ns = NAN };
+	struct losses l = {.gaps_ns = NAN};
 	/* Steps were timed with the hook on: against the shorter time without it,
 	 * their sum could exceed the whole. */
 	double wall_ns = c->path ? fmax(c->wall_ns, (double)c->path->wall_ns) : c->wall_ns;

@@ -15,44 +15,47 @@ static const struct {
 	const char *id, *question;
 	rg_check_fn *answer;
 } questions[RG_CHECK_QUESTIONS] = {
-	{ "model.size", "How many parameters and FLOPs has one forward pass at this batch size?", rg_check_model_size },
-	{ "model.shapes", "Which shapes collapse to a degenerate case, and has the kernel a form for it?",
-	  rg_check_model_shapes },
-	{ "model.dominant", "Which operators dominate parameters, and which FLOPs?", rg_check_model_dominant },
-	{ "memory.peak", "How large is the peak footprint, and does it fit the fast memory?", rg_check_memory_peak },
-	{ "memory.weights", "How many bytes are the weights, today and at each candidate precision?",
-	  rg_check_memory_weights },
-	{ "memory.largest", "How large is the largest single intermediate tensor?", rg_check_memory_largest },
-	{ "compute.type", "Which kind of operator holds the FLOPs?", rg_check_compute_type },
-	{ "compute.bound", "Is the dominant operator bound by compute or by which memory level?", rg_check_compute_bound },
-	{ "compute.cheap", "Which operators are cheap in FLOPs and dear in time?", rg_check_compute_cheap },
-	{ "precision.need", "What precision does each operator need?", rg_check_precision_need },
-	{ "precision.granularity", "Per tensor or per channel, and does that follow the dynamic range?",
-	  rg_check_precision_granularity },
-	{ "precision.calibration", "Has the range been held against representative data?",
-	  rg_check_precision_calibration },
-	{ "hardware.units", "Which compute units are there, and which dominant operators map onto which?",
-	  rg_check_hardware_units },
-	{ "hardware.minimum", "Which units need a minimum or aligned dimension, and what falls below it?",
-	  rg_check_hardware_minimum },
-	{ "hardware.bandwidth", "What is the bandwidth of each level, and does the model clear the ridge point?",
-	  rg_check_hardware_bandwidth },
-	{ "runtime.fallback", "Which operators fell back to a slow path?", rg_check_runtime_fallback },
-	{ "runtime.copies", "How many bytes are copied, and which copies could go?", rg_check_runtime_copies },
-	{ "runtime.planner", "Did the memory planner see the real shapes?", rg_check_runtime_planner },
-	{ "compiler.fusion", "Which adjacent operators did not fuse, and why?", rg_check_compiler_fusion },
-	{ "compiler.layout", "How many layout transforms are left?", rg_check_compiler_layout },
-	{ "compiler.folding", "What was folded and removed, and what still could be?", rg_check_compiler_folding },
-	{ "performance.latency", "What is the distribution of the latency, and what makes the tail?",
-	  rg_check_performance_latency },
-	{ "performance.throughput", "What is the throughput, and where does it stand under the Roofline?",
-	  rg_check_performance_throughput },
-	{ "performance.energy", "How many joules does one inference take?", rg_check_performance_energy },
+    {"model.size", "How many parameters and FLOPs has one forward pass at this batch size?",
+     rg_check_model_size},
+    {"model.shapes", "Which shapes collapse to a degenerate case, and has the kernel a form for it?",
+     rg_check_model_shapes},
+    {"model.dominant", "Which operators dominate parameters, and which FLOPs?", rg_check_model_dominant},
+    {"memory.peak", "How large is the peak footprint, and does it fit the fast memory?",
+     rg_check_memory_peak},
+    {"memory.weights", "How many bytes are the weights, today and at each candidate precision?",
+     rg_check_memory_weights},
+    {"memory.largest", "How large is the largest single intermediate tensor?", rg_check_memory_largest},
+    {"compute.type", "Which kind of operator holds the FLOPs?", rg_check_compute_type},
+    {"compute.bound", "Is the dominant operator bound by compute or by which memory level?",
+     rg_check_compute_bound},
+    {"compute.cheap", "Which operators are cheap in FLOPs and dear in time?", rg_check_compute_cheap},
+    {"precision.need", "What precision does each operator need?", rg_check_precision_need},
+    {"precision.granularity", "Per tensor or per channel, and does that follow the dynamic range?",
+     rg_check_precision_granularity},
+    {"precision.calibration", "Has the range been held against representative data?",
+     rg_check_precision_calibration},
+    {"hardware.units", "Which compute units are there, and which dominant operators map onto which?",
+     rg_check_hardware_units},
+    {"hardware.minimum", "Which units need a minimum or aligned dimension, and what falls below it?",
+     rg_check_hardware_minimum},
+    {"hardware.bandwidth", "What is the bandwidth of each level, and does the model clear the ridge point?",
+     rg_check_hardware_bandwidth},
+    {"runtime.fallback", "Which operators fell back to a slow path?", rg_check_runtime_fallback},
+    {"runtime.copies", "How many bytes are copied, and which copies could go?", rg_check_runtime_copies},
+    {"runtime.planner", "Did the memory planner see the real shapes?", rg_check_runtime_planner},
+    {"compiler.fusion", "Which adjacent operators did not fuse, and why?", rg_check_compiler_fusion},
+    {"compiler.layout", "How many layout transforms are left?", rg_check_compiler_layout},
+    {"compiler.folding", "What was folded and removed, and what still could be?", rg_check_compiler_folding},
+    {"performance.latency", "What is the distribution of the latency, and what makes the tail?",
+     rg_check_performance_latency},
+    {"performance.throughput", "What is the throughput, and where does it stand under the Roofline?",
+     rg_check_performance_throughput},
+    {"performance.energy", "How many joules does one inference take?", rg_check_performance_energy},
 };
 
 const char *rg_verdict_name(enum rg_verdict v)
 {
-	static const char *const names[] = { "good", "attention", "problem", "unknown" };
+	static const char *const names[] = {"good", "attention", "problem", "unknown"};
 
 	return (unsigned)v < sizeof(names) / sizeof(names[0]) ? names[v] : "unknown";
 }
@@ -80,18 +83,20 @@ const char *rg_check_text(struct rg_check *c, const char *fmt, ...)
 	return text ? text : "";
 }
 
-static struct rg_figure *new_figure(struct rg_answer *q, const char *name, const char *unit, enum rg_provenance p)
+static struct rg_figure *new_figure(struct rg_answer *q, const char *name, const char *unit,
+				    enum rg_provenance p)
 {
 	struct rg_figure *f;
 
 	if (q->n_figures == RG_CHECK_MAX_FIGURES)
 		return NULL;
 	f = &q->figures[q->n_figures++];
-	*f = (struct rg_figure){ .name = name, .value = NAN, .unit = unit, .provenance = p };
+	*f = (struct rg_figure){.name = name, .value = NAN, .unit = unit, .provenance = p};
 	return f;
 }
 
-void rg_check_figure(struct rg_answer *q, const char *name, double value, const char *unit, enum rg_provenance p)
+void rg_check_figure(struct rg_answer *q, const char *name, double value, const char *unit,
+		     enum rg_provenance p)
 {
 	struct rg_figure *f = new_figure(q, name, unit, isnan(value) ? RG_PROV_UNAVAILABLE : p);
 
@@ -152,7 +157,7 @@ char *rg_check_percent(char *out, double fraction)
 
 bool rg_check_kind_is_cheap(const char *op_kind)
 {
-	static const char *const cheap[] = { "elementwise", "norm", "reduce", "pool", "move", "quant" };
+	static const char *const cheap[] = {"elementwise", "norm", "reduce", "pool", "move", "quant"};
 
 	for (size_t i = 0; i < sizeof(cheap) / sizeof(cheap[0]); i++)
 		if (strcmp(op_kind, cheap[i]) == 0)
@@ -169,8 +174,12 @@ int rg_check_dominant(const struct rg_check *c)
 
 static void find_fast_memory(struct rg_check *c)
 {
-	static const struct { const char *fact, *name; } caches[] = {
-		{ "machine.l3_bytes", "L3" }, { "machine.l2_bytes", "L2" }, { "machine.l1d_bytes", "L1" },
+	static const struct {
+		const char *fact, *name;
+	} caches[] = {
+	    {"machine.l3_bytes", "L3"},
+	    {"machine.l2_bytes", "L2"},
+	    {"machine.l1d_bytes", "L1"},
 	};
 
 	c->fast_bytes = NAN;
@@ -191,7 +200,7 @@ int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct 
 	struct rg_arena *arena = rg_arena_new();
 	struct rg_checklist *list = arena ? rg_arena_alloc(arena, 1, sizeof(*list)) : NULL;
 	int *order = list ? rg_arena_alloc(arena, (size_t)a->n_ops, sizeof(*order)) : NULL;
-	struct rg_check c = { .a = a, .rec = a->rec, .arena = arena, .order = order };
+	struct rg_check c = {.a = a, .rec = a->rec, .arena = arena, .order = order};
 	struct rg_path *path = NULL;
 	int rc;
 

@@ -79,7 +79,7 @@ static int analyze_overhead(struct analysis *x, struct rg_error *err)
 	double *on, *off;
 	size_t n = 0, kept = 0, stride;
 
-	x->a.overhead = (struct rg_interval){ NAN, NAN, NAN };
+	x->a.overhead = (struct rg_interval){NAN, NAN, NAN};
 	on = rg_arena_alloc(x->arena, (size_t)rec->n_iterations, sizeof(*on));
 	off = rg_arena_alloc(x->arena, (size_t)rec->n_iterations, sizeof(*off));
 	if (!on || !off)
@@ -102,7 +102,7 @@ static int analyze_overhead(struct analysis *x, struct rg_error *err)
 	if (kept)
 		x->a.overhead = rg_stats_ratio_ci(on, off, kept, CONFIDENCE, 1);
 	if (!isfinite(x->a.overhead.value))
-		x->a.overhead = (struct rg_interval){ NAN, NAN, NAN };
+		x->a.overhead = (struct rg_interval){NAN, NAN, NAN};
 	return 0;
 }
 
@@ -110,16 +110,18 @@ static int analyze_overhead(struct analysis *x, struct rg_error *err)
 
 /* The best ceiling of that kind and level for the run's thread count, with the
  * spread of all measurements of the same instruction set. */
-static void find_roof(const struct rg_recording *rec, const char *kind, const char *level, struct rg_roof *out)
+static void find_roof(const struct rg_recording *rec, const char *kind, const char *level,
+		      struct rg_roof *out)
 {
 	const struct rg_ceiling_row *best = NULL;
 
-	*out = (struct rg_roof){ level, NAN, NAN, NAN, NAN, RG_PROV_UNAVAILABLE };
+	*out = (struct rg_roof){level, NAN, NAN, NAN, NAN, RG_PROV_UNAVAILABLE};
 	for (int i = 0; i < rec->n_ceilings; i++) {
 		const struct rg_ceiling_row *c = &rec->ceilings[i];
 
-		if (strcmp(c->kind, kind) == 0 && strcmp(c->level, level) == 0 && c->threads == rec->run.threads &&
-		    strcmp(c->dtype, "float32") == 0 && c->value > 0 && (!best || c->value > best->value))
+		if (strcmp(c->kind, kind) == 0 && strcmp(c->level, level) == 0 &&
+		    c->threads == rec->run.threads && strcmp(c->dtype, "float32") == 0 && c->value > 0 &&
+		    (!best || c->value > best->value))
 			best = c;
 	}
 	if (!best)
@@ -131,8 +133,9 @@ static void find_roof(const struct rg_recording *rec, const char *kind, const ch
 	for (int i = 0; i < rec->n_ceilings; i++) {
 		const struct rg_ceiling_row *c = &rec->ceilings[i];
 
-		if (strcmp(c->kind, kind) == 0 && strcmp(c->level, level) == 0 && c->threads == best->threads &&
-		    strcmp(c->dtype, best->dtype) == 0 && strcmp(c->isa, best->isa) == 0) {
+		if (strcmp(c->kind, kind) == 0 && strcmp(c->level, level) == 0 &&
+		    c->threads == best->threads && strcmp(c->dtype, best->dtype) == 0 &&
+		    strcmp(c->isa, best->isa) == 0) {
 			out->low = fmin(out->low, c->low);
 			out->high = fmax(out->high, c->high);
 		}
@@ -141,9 +144,14 @@ static void find_roof(const struct rg_recording *rec, const char *kind, const ch
 
 static void analyze_roofs(struct rg_analysis *a)
 {
-	static const struct { const char *level, *fact; bool private; } levels[] = {
-		{ "L1", "machine.l1d_bytes", true }, { "L2", "machine.l2_bytes", true },
-		{ "L3", "machine.l3_bytes", false }, { "DRAM", NULL, false },
+	static const struct {
+		const char *level, *fact;
+		bool private;
+	} levels[] = {
+	    {"L1", "machine.l1d_bytes", true},
+	    {"L2", "machine.l2_bytes", true},
+	    {"L3", "machine.l3_bytes", false},
+	    {"DRAM", NULL, false},
 	};
 	double cores = rg_recording_number(a->rec, "machine.cores");
 	double lanes = a->rec->run.threads;
@@ -158,7 +166,8 @@ static void analyze_roofs(struct rg_analysis *a)
 		if (isnan(r->value))
 			continue;
 		if (levels[i].fact)
-			r->capacity_bytes = rg_recording_number(a->rec, levels[i].fact) * (levels[i].private ? lanes : 1);
+			r->capacity_bytes =
+			    rg_recording_number(a->rec, levels[i].fact) * (levels[i].private ? lanes : 1);
 		else
 			r->capacity_bytes = INFINITY;
 		a->n_roofs++;
@@ -299,7 +308,8 @@ static int balance_steps(struct analysis *x, struct rg_error *err)
 			const struct rg_span_row *p = &rec->spans[i];
 
 			if (!p->whole)
-				lt[n++] = (struct lane_time){ p->step, p->lane, duration(p->start_ns, p->end_ns) };
+				lt[n++] =
+				    (struct lane_time){p->step, p->lane, duration(p->start_ns, p->end_ns)};
 		}
 		if (!is_timing(&rec->iterations[iteration]))
 			continue;
@@ -353,7 +363,8 @@ static void place(const struct rg_analysis *a, struct rg_op_stat *op)
 		return;
 	/* No ceiling is measured for these yet: doubles, and integer arithmetic
 	 * where there is more than one operation a byte. */
-	if ((op->flops > 0 && strcmp(s->dtype, "float64") == 0) || (s->iops > 0 && (double)s->iops > op->bytes))
+	if ((op->flops > 0 && strcmp(s->dtype, "float64") == 0) ||
+	    (s->iops > 0 && (double)s->iops > op->bytes))
 		return;
 	compute_ns = nanoseconds(op->flops, a->peak.value);
 	memory_ns = nanoseconds(op->bytes, level ? level->value : NAN);
@@ -435,7 +446,8 @@ static int64_t first_dimension(const struct rg_recording *rec)
 static void analyze_totals(struct rg_analysis *a)
 {
 	const struct rg_recording *rec = a->rec;
-	double steps_params = NAN, prepared = NAN, weights = NAN, batch = rg_recording_number(rec, "model.batch");
+	double steps_params = NAN, prepared = NAN, weights = NAN,
+	       batch = rg_recording_number(rec, "model.batch");
 
 	a->flops = a->sfu = NAN;
 	for (int i = 0; i < rec->n_steps; i++) {
@@ -458,7 +470,8 @@ static void analyze_totals(struct rg_analysis *a)
 		a->weight_bytes = weights;
 	if (!isnan(rg_recording_number(rec, "plan.prepared_bytes")))
 		prepared = rg_recording_number(rec, "plan.prepared_bytes");
-	a->peak_bytes = rg_recording_number(rec, "plan.arena_bytes") + a->weight_bytes + (isnan(prepared) ? 0 : prepared);
+	a->peak_bytes =
+	    rg_recording_number(rec, "plan.arena_bytes") + a->weight_bytes + (isnan(prepared) ? 0 : prepared);
 	a->batch = batch >= 1 && batch < 1e15 ? (int64_t)batch : first_dimension(rec);
 }
 
@@ -498,9 +511,9 @@ void rg_analysis_free(struct rg_analysis *a)
 
 void rg_analysis_by_time(const struct rg_analysis *a, int *order)
 {
-	/* A heap sort: qsort has no place for the context of the comparison. */
-	#define TIME(i) (isnan(a->ops[i].time_ns) ? -1.0 : a->ops[i].time_ns)
-	#define AFTER(i, j) (TIME(i) < TIME(j) || (TIME(i) == TIME(j) && (i) > (j)))
+/* A heap sort: qsort has no place for the context of the comparison. */
+#define TIME(i) (isnan(a->ops[i].time_ns) ? -1.0 : a->ops[i].time_ns)
+#define AFTER(i, j) (TIME(i) < TIME(j) || (TIME(i) == TIME(j) && (i) > (j)))
 	int n = a->n_ops;
 
 	for (int i = 0; i < n; i++)
@@ -529,6 +542,6 @@ void rg_analysis_by_time(const struct rg_analysis *a, int *order)
 			root = child;
 		}
 	}
-	#undef TIME
-	#undef AFTER
+#undef TIME
+#undef AFTER
 }

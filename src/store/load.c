@@ -20,7 +20,7 @@ struct load {
 	int64_t run;
 	const char *table;
 	sqlite3_stmt *st;
-	int64_t at;               /* rows read so far */
+	int64_t at; /* rows read so far */
 	struct rg_error *err;
 	int rc;
 };
@@ -29,8 +29,8 @@ static void damaged(struct load *l, const char *why)
 {
 	if (l->rc)
 		return;
-	rg_error_set(l->err, -EBADMSG, "run %" PRId64 " is damaged: row %" PRId64 " of '%s': %s", l->run, l->at,
-		     l->table, why);
+	rg_error_set(l->err, -EBADMSG, "run %" PRId64 " is damaged: row %" PRId64 " of '%s': %s", l->run,
+		     l->at, l->table, why);
 	rg_error_hint(l->err, "the database was changed by hand or broke; record the run again");
 	l->rc = rg_error_at(l->err, "%s", l->s->path);
 }
@@ -65,8 +65,8 @@ static void *open_rows(struct load *l, const char *table, const char *sql_count,
 	return rows;
 }
 
-#define OPEN_ROWS(l, table, columns, order, size, count)                                           \
-	open_rows(l, table, "SELECT COUNT(*) FROM " table " WHERE run_id = ?1",                    \
+#define OPEN_ROWS(l, table, columns, order, size, count)                                                     \
+	open_rows(l, table, "SELECT COUNT(*) FROM " table " WHERE run_id = ?1",                              \
 		  "SELECT " columns " FROM " table " WHERE run_id = ?1 ORDER BY " order, size, count)
 
 /* Whether another row stands ready. */
@@ -124,16 +124,17 @@ static void times(struct load *l, int at, int64_t *start_ns, int64_t *end_ns)
 {
 	*start_ns = sqlite3_column_int64(l->st, at);
 	*end_ns = sqlite3_column_int64(l->st, at + 1);
-	if (sqlite3_column_type(l->st, at) != SQLITE_INTEGER || sqlite3_column_type(l->st, at + 1) != SQLITE_INTEGER ||
-	    *start_ns < 0 || *end_ns < *start_ns || *end_ns - *start_ns > MAX_DURATION_NS)
+	if (sqlite3_column_type(l->st, at) != SQLITE_INTEGER ||
+	    sqlite3_column_type(l->st, at + 1) != SQLITE_INTEGER || *start_ns < 0 || *end_ns < *start_ns ||
+	    *end_ns - *start_ns > MAX_DURATION_NS)
 		damaged(l, "its times run backward or are absurd");
 }
 
 static void load_facts(struct load *l)
 {
 	int64_t n;
-	struct rg_fact *v = OPEN_ROWS(l, "fact", "key, value, reason, unit, provenance, method", "key",
-				      sizeof(*v), &n);
+	struct rg_fact *v =
+	    OPEN_ROWS(l, "fact", "key, value, reason, unit, provenance, method", "key", sizeof(*v), &n);
 
 	l->r->facts = v;
 	l->r->n_facts = (int)n;
@@ -171,9 +172,11 @@ static void load_facts(struct load *l)
 static void load_ceilings(struct load *l)
 {
 	int64_t n;
-	struct rg_ceiling_row *v = OPEN_ROWS(l, "ceiling",
-		"kind, level, dtype, isa, threads, value, low, high, samples, unit, measured_when, method, "
-		"working_set_bytes, provenance", "ceiling_id", sizeof(*v), &n);
+	struct rg_ceiling_row *v = OPEN_ROWS(
+	    l, "ceiling",
+	    "kind, level, dtype, isa, threads, value, low, high, samples, unit, measured_when, method, "
+	    "working_set_bytes, provenance",
+	    "ceiling_id", sizeof(*v), &n);
 
 	l->r->ceilings = v;
 	l->r->n_ceilings = (int)n;
@@ -201,17 +204,20 @@ static void load_steps(struct load *l)
 {
 	int64_t n;
 	struct rg_step_row *v = OPEN_ROWS(l, "step",
-		"step, name, op_type, domain, op_version, op_kind, kernel, kernel_reason, dtype, shape, flops, iops, "
-		"sfu, executed_flops, read_bytes, write_bytes, weight_bytes, params, scratch_bytes, prepared_bytes, "
-		"gemm_m, gemm_n, gemm_k, special_form", "step", sizeof(*v), &n);
+					  "step, name, op_type, domain, op_version, op_kind, kernel, "
+					  "kernel_reason, dtype, shape, flops, iops, "
+					  "sfu, executed_flops, read_bytes, write_bytes, weight_bytes, "
+					  "params, scratch_bytes, prepared_bytes, "
+					  "gemm_m, gemm_n, gemm_k, special_form",
+					  "step", sizeof(*v), &n);
 
 	l->r->steps = v;
 	l->r->n_steps = (int)n;
 	for (struct rg_step_row *s = v; next_row(l, n); s++) {
 		int64_t *const counts[] = {
-			&s->flops, &s->iops, &s->sfu, &s->executed_flops, &s->read_bytes, &s->write_bytes,
-			&s->weight_bytes, &s->params, &s->scratch_bytes, &s->prepared_bytes, &s->gemm_m,
-			&s->gemm_n, &s->gemm_k,
+		    &s->flops,       &s->iops,         &s->sfu,    &s->executed_flops, &s->read_bytes,
+		    &s->write_bytes, &s->weight_bytes, &s->params, &s->scratch_bytes,  &s->prepared_bytes,
+		    &s->gemm_m,      &s->gemm_n,       &s->gemm_k,
 		};
 
 		s->index = bounded(l, 0, s - v, s - v, "steps are not numbered 0, 1, 2, ...");
@@ -235,8 +241,10 @@ static void load_tensors(struct load *l)
 	int steps = l->r->n_steps;
 	int64_t n;
 	struct rg_tensor_row *v = OPEN_ROWS(l, "tensor",
-		"tensor, name, dtype, shape, size_bytes, place, offset_bytes, alias_of, first_step, last_step, is_input, "
-		"is_output, is_param", "tensor", sizeof(*v), &n);
+					    "tensor, name, dtype, shape, size_bytes, place, offset_bytes, "
+					    "alias_of, first_step, last_step, is_input, "
+					    "is_output, is_param",
+					    "tensor", sizeof(*v), &n);
 
 	l->r->tensors = v;
 	l->r->n_tensors = (int)n;
@@ -293,7 +301,8 @@ static void load_joins(struct load *l)
 	struct rg_io_row *io;
 	struct rg_edge_row *e;
 
-	io = OPEN_ROWS(l, "step_io", "step, slot, is_output, tensor", "step, is_output, slot", sizeof(*io), &n);
+	io = OPEN_ROWS(l, "step_io", "step, slot, is_output, tensor", "step, is_output, slot", sizeof(*io),
+		       &n);
 	l->r->io = io;
 	l->r->n_io = (int)n;
 	for (; next_row(l, n); io++) {
@@ -302,7 +311,8 @@ static void load_joins(struct load *l)
 		io->output = sqlite3_column_int64(l->st, 2) != 0;
 		io->tensor = bounded(l, 3, 0, tensors - 1, "there is no such tensor");
 	}
-	e = OPEN_ROWS(l, "data_edge", "from_step, to_step, tensor", "from_step, to_step, tensor", sizeof(*e), &n);
+	e = OPEN_ROWS(l, "data_edge", "from_step, to_step, tensor", "from_step, to_step, tensor", sizeof(*e),
+		      &n);
 	l->r->edges = e;
 	l->r->n_edges = (int)n;
 	for (; next_row(l, n); e++) {
@@ -325,7 +335,8 @@ static void load_times(struct load *l)
 		p->name = text(l, 0);
 		times(l, 1, &p->start_ns, &p->end_ns);
 	}
-	v = OPEN_ROWS(l, "iteration", "iteration, pass, hook_on, start_ns, end_ns", "iteration", sizeof(*v), &n);
+	v = OPEN_ROWS(l, "iteration", "iteration, pass, hook_on, start_ns, end_ns", "iteration", sizeof(*v),
+		      &n);
 	l->r->iterations = v;
 	l->r->n_iterations = (int)n;
 	for (struct rg_iteration_row *i = v; next_row(l, n); i++) {
@@ -360,7 +371,8 @@ static void load_spans(struct load *l)
 	l->r->spans = v;
 	l->r->n_spans = n;
 	for (struct rg_span_row *s = v; next_row(l, n); s++) {
-		s->iteration = bounded(l, 0, 0, (int64_t)l->r->n_iterations - 1, "there is no such iteration");
+		s->iteration =
+		    bounded(l, 0, 0, (int64_t)l->r->n_iterations - 1, "there is no such iteration");
 		s->step = bounded(l, 1, 0, (int64_t)l->r->n_steps - 1, "there is no such step");
 		s->lane = bounded(l, 2, 0, 65535, "its lane is absurd");
 		s->whole = sqlite3_column_int64(l->st, 3) != 0;
@@ -387,7 +399,7 @@ static void load_notes(struct load *l)
 int rg_store_load(struct rg_store *s, int64_t run, struct rg_recording **out, struct rg_error *err)
 {
 	struct rg_arena *arena = rg_arena_new();
-	struct load l = { .s = s, .run = run, .err = err };
+	struct load l = {.s = s, .run = run, .err = err};
 
 	*out = NULL;
 	if (!arena)

@@ -13,7 +13,7 @@
 #include "store/internal.h"
 #include "sys/procfs.h"
 
-static const char *const status_names[] = { "recording", "complete", "interrupted", "failed", "killed" };
+static const char *const status_names[] = {"recording", "complete", "interrupted", "failed", "killed"};
 
 const char *rg_run_status_name(enum rg_run_status s)
 {
@@ -52,17 +52,21 @@ int rg_store_begin_run(struct rg_store *s, const struct rg_run *run, int64_t *id
 	char boot[40];
 	int rc;
 
-	if (run->tag && (strcmp(run->tag, "last") == 0 || rg_parse_i64(run->tag, INT64_MIN, INT64_MAX, &number))) {
+	if (run->tag &&
+	    (strcmp(run->tag, "last") == 0 || rg_parse_i64(run->tag, INT64_MIN, INT64_MAX, &number))) {
 		rg_error_set(err, -EINVAL, "'%s' cannot be a tag: it already names a run", run->tag);
 		return rg_error_hint(err, "choose a word that is not 'last' and not a number");
 	}
 	rc = rg_store_begin(s, err);
 	if (rc)
 		return rc;
-	rc = rg_store_prepare(s, "INSERT INTO run (tag, model, model_name, model_sha256, command, ridge_version, "
-				 "started_unix_ns, threads, warmup_iterations, iterations, duration_ns, seed, "
-				 "owner_pid, owner_start_ticks, owner_boot_id) "
-				 "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)", &st, err);
+	rc =
+	    rg_store_prepare(s,
+			     "INSERT INTO run (tag, model, model_name, model_sha256, command, ridge_version, "
+			     "started_unix_ns, threads, warmup_iterations, iterations, duration_ns, seed, "
+			     "owner_pid, owner_start_ticks, owner_boot_id) "
+			     "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+			     &st, err);
 	if (rc) {
 		rg_store_rollback(s);
 		return rc;
@@ -103,12 +107,14 @@ int rg_store_summary(struct rg_store *s, int64_t run, double *p50_ns, int64_t *n
 	*n = 0;
 	/* As the view `latency`, of one run only: a view over all runs would read
 	 * every iteration of the database. */
-	rc = rg_store_prepare(s,
-		"WITH own AS (SELECT hook_on, end_ns - start_ns AS t FROM iteration"
-		"             WHERE run_id = ?1 AND pass = 'timing'),"
-		" ranked AS (SELECT t, ROW_NUMBER() OVER (ORDER BY t) - 1 AS at, COUNT(*) OVER () AS n"
-		"            FROM own WHERE hook_on = (SELECT MIN(hook_on) FROM own))"
-		"SELECT SUM(t * MAX(0.0, 1.0 - ABS(at - 0.5 * (n - 1)))), COUNT(*) FROM ranked", &st, err);
+	rc = rg_store_prepare(
+	    s,
+	    "WITH own AS (SELECT hook_on, end_ns - start_ns AS t FROM iteration"
+	    "             WHERE run_id = ?1 AND pass = 'timing'),"
+	    " ranked AS (SELECT t, ROW_NUMBER() OVER (ORDER BY t) - 1 AS at, COUNT(*) OVER () AS n"
+	    "            FROM own WHERE hook_on = (SELECT MIN(hook_on) FROM own))"
+	    "SELECT SUM(t * MAX(0.0, 1.0 - ABS(at - 0.5 * (n - 1)))), COUNT(*) FROM ranked",
+	    &st, err);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(st, 1, run);
@@ -133,8 +139,11 @@ static int insert_end(struct rg_store *s, int64_t run, enum rg_run_status status
 	int64_t n;
 	int rc = rg_store_summary(s, run, &p50_ns, &n, err);
 
-	rc = rc ? rc : rg_store_prepare(s, "INSERT INTO run_end (run_id, status, message, ended_unix_ns, p50_ns, "
-					   "n_iterations) VALUES (?1,?2,?3,?4,?5,?6)", &st, err);
+	rc = rc ? rc
+		: rg_store_prepare(s,
+				   "INSERT INTO run_end (run_id, status, message, ended_unix_ns, p50_ns, "
+				   "n_iterations) VALUES (?1,?2,?3,?4,?5,?6)",
+				   &st, err);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(st, 1, run);
@@ -165,9 +174,8 @@ int rg_store_end_run(struct rg_store *s, int64_t run, enum rg_run_status status,
 
 int rg_store_mark_killed(struct rg_store *s, struct rg_error *err)
 {
-	static const char sql[] =
-		"SELECT run_id, owner_pid, owner_start_ticks, owner_boot_id FROM run "
-		"WHERE run_id NOT IN (SELECT run_id FROM run_end)";
+	static const char sql[] = "SELECT run_id, owner_pid, owner_start_ticks, owner_boot_id FROM run "
+				  "WHERE run_id NOT IN (SELECT run_id FROM run_end)";
 	int64_t *gone = NULL;
 	size_t n = 0, cap = 0;
 	sqlite3_stmt *st;
@@ -179,7 +187,8 @@ int rg_store_mark_killed(struct rg_store *s, struct rg_error *err)
 		const char *boot = (const char *)sqlite3_column_text(st, 3);
 		int64_t *more;
 
-		if (boot && rg_store_owner_alive(sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 2), boot))
+		if (boot &&
+		    rg_store_owner_alive(sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 2), boot))
 			continue;
 		more = rg_grow(gone, &cap, n + 1, sizeof(*gone));
 		if (!more) {
@@ -198,7 +207,8 @@ int rg_store_mark_killed(struct rg_store *s, struct rg_error *err)
 		int64_t ended;
 
 		/* Another process may have marked it, or its owner ended it, since. */
-		rc = rg_store_get_i64(s, "SELECT COUNT(*) FROM run_end WHERE run_id = ?1", gone[i], 0, &ended, err);
+		rc = rg_store_get_i64(s, "SELECT COUNT(*) FROM run_end WHERE run_id = ?1", gone[i], 0, &ended,
+				      err);
 		if (!rc && !ended)
 			rc = insert_end(s, gone[i], RG_RUN_KILLED, "the recording process vanished", err);
 	}
@@ -212,10 +222,10 @@ int rg_store_mark_killed(struct rg_store *s, struct rg_error *err)
 
 /* ---- reading ---- */
 
-#define RUN_COLUMNS                                                                                \
-	"SELECT run.run_id, tag, model, model_name, model_sha256, command, ridge_version, "        \
-	"started_unix_ns, threads, warmup_iterations, iterations, duration_ns, seed, owner_pid, "  \
-	"owner_start_ticks, owner_boot_id, status, message, ended_unix_ns, p50_ns, n_iterations "  \
+#define RUN_COLUMNS                                                                                          \
+	"SELECT run.run_id, tag, model, model_name, model_sha256, command, ridge_version, "                  \
+	"started_unix_ns, threads, warmup_iterations, iterations, duration_ns, seed, owner_pid, "            \
+	"owner_start_ticks, owner_boot_id, status, message, ended_unix_ns, p50_ns, n_iterations "            \
 	"FROM run LEFT JOIN run_end USING (run_id) "
 
 static const char *copy_text(sqlite3_stmt *st, int at, struct rg_arena *arena)
@@ -232,23 +242,23 @@ static int read_row(struct rg_store *s, sqlite3_stmt *st, struct rg_arena *arena
 	int64_t threads = sqlite3_column_int64(st, 8), warmup = rg_store_column_count(st, 9);
 
 	*r = (struct rg_run){
-		.id = sqlite3_column_int64(st, 0),
-		.tag = copy_text(st, 1, arena),
-		.model = copy_text(st, 2, arena),
-		.model_name = copy_text(st, 3, arena),
-		.model_sha256 = copy_text(st, 4, arena),
-		.command = copy_text(st, 5, arena),
-		.version = copy_text(st, 6, arena),
-		.started_unix_ns = sqlite3_column_int64(st, 7),
-		.threads = threads >= 1 && threads <= 65536 ? (int)threads : 1,
-		.warmup_iterations = warmup <= INT32_MAX ? (int)warmup : INT32_MAX,
-		.iterations = rg_store_column_count(st, 10),
-		.duration_ns = rg_store_column_count(st, 11),
-		.seed = sqlite3_column_int64(st, 12),
-		.message = copy_text(st, 17, arena),
-		.ended_unix_ns = rg_store_column_count(st, 18),
-		.p50_ns = rg_store_column_real(st, 19),
-		.n_iterations = rg_store_column_count(st, 20),
+	    .id = sqlite3_column_int64(st, 0),
+	    .tag = copy_text(st, 1, arena),
+	    .model = copy_text(st, 2, arena),
+	    .model_name = copy_text(st, 3, arena),
+	    .model_sha256 = copy_text(st, 4, arena),
+	    .command = copy_text(st, 5, arena),
+	    .version = copy_text(st, 6, arena),
+	    .started_unix_ns = sqlite3_column_int64(st, 7),
+	    .threads = threads >= 1 && threads <= 65536 ? (int)threads : 1,
+	    .warmup_iterations = warmup <= INT32_MAX ? (int)warmup : INT32_MAX,
+	    .iterations = rg_store_column_count(st, 10),
+	    .duration_ns = rg_store_column_count(st, 11),
+	    .seed = sqlite3_column_int64(st, 12),
+	    .message = copy_text(st, 17, arena),
+	    .ended_unix_ns = rg_store_column_count(st, 18),
+	    .p50_ns = rg_store_column_real(st, 19),
+	    .n_iterations = rg_store_column_count(st, 20),
 	};
 	status = copy_text(st, 16, arena);
 	boot = copy_text(st, 15, arena);
@@ -256,7 +266,8 @@ static int read_row(struct rg_store *s, sqlite3_stmt *st, struct rg_arena *arena
 	    !r->message || !status || !boot)
 		return rg_error_nomem(err, 64);
 	if (sqlite3_column_type(st, 16) == SQLITE_NULL) {
-		bool alive = rg_store_owner_alive(sqlite3_column_int64(st, 13), sqlite3_column_int64(st, 14), boot);
+		bool alive =
+		    rg_store_owner_alive(sqlite3_column_int64(st, 13), sqlite3_column_int64(st, 14), boot);
 
 		r->status = alive ? RG_RUN_RECORDING : RG_RUN_KILLED;
 		if (!alive)
@@ -354,7 +365,7 @@ void rg_store_free_runs(struct rg_run *runs, int n)
 static int no_such_run(struct rg_store *s, const char *ref, struct rg_error *err)
 {
 	struct rg_error ignored = RG_ERROR_INIT;
-	struct rg_str tags = { 0 };
+	struct rg_str tags = {0};
 	int64_t last = 0;
 	sqlite3_stmt *st;
 
@@ -365,8 +376,10 @@ static int no_such_run(struct rg_store *s, const char *ref, struct rg_error *err
 		rg_error_hint(err, "record one: ridge record builtin:resnet50");
 		return rg_error_at(err, "%s", s->path);
 	}
-	if (rg_store_prepare(s, "SELECT tag FROM run WHERE tag IS NOT NULL GROUP BY tag "
-				"ORDER BY MAX(run_id) DESC LIMIT 8", &st, &ignored) == 0) {
+	if (rg_store_prepare(s,
+			     "SELECT tag FROM run WHERE tag IS NOT NULL GROUP BY tag "
+			     "ORDER BY MAX(run_id) DESC LIMIT 8",
+			     &st, &ignored) == 0) {
 		while (sqlite3_step(st) == SQLITE_ROW) {
 			const char *tag = (const char *)sqlite3_column_text(st, 0);
 
