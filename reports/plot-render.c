@@ -70,7 +70,8 @@ static int explain(int status, int complaints, struct rg_error *err)
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
 		rg_error_set(err, -ENOENT, "gnuplot is not installed");
-		return rg_error_hint(err, "install it:  apt-get install gnuplot-nox   (or keep the script with -o FILE.gp)");
+		return rg_error_hint(
+		    err, "install it:  apt-get install gnuplot-nox   (or keep the script with -o FILE.gp)");
 	}
 	if (WIFSIGNALED(status)) {
 		rg_error_set(err, -EIO, "gnuplot was ended by signal %d", WTERMSIG(status));
@@ -90,7 +91,8 @@ static int explain(int status, int complaints, struct rg_error *err)
 
 static int run(const char *script, int out, struct rg_error *err)
 {
-	int in = memfd_create("ridge-script", MFD_CLOEXEC), complaints = memfd_create("ridge-stderr", MFD_CLOEXEC);
+	int in = memfd_create("ridge-script", MFD_CLOEXEC),
+	    complaints = memfd_create("ridge-stderr", MFD_CLOEXEC);
 	int rc = in < 0 || complaints < 0 ? -errno : 0, status = 0;
 	pid_t pid = -1;
 
@@ -228,7 +230,8 @@ static void trim_lines(struct rg_str *s, size_t from)
 		rg_str_add(s, "\n");
 }
 
-int rg_plot_render(const char *script, const struct rg_plot_options *o, struct rg_str *terminal, struct rg_error *err)
+int rg_plot_render(const char *script, const struct rg_plot_options *o, struct rg_str *terminal,
+		   struct rg_error *err)
 {
 	int fd, rc = picture(script, &fd, err);
 

@@ -33,8 +33,10 @@ int rg_canvas_init(struct rg_canvas *c, const struct rg_plot_options *o, struct 
 	else if (ends_in(out, ".pdf"))
 		c->kind = RG_PLOT_PDF;
 	else {
-		rg_error_set(err, RG_EUSAGE, "the ending says the form of the picture, and this one is none of them");
-		rg_error_hint(err, "end it in .svg, .png, .pdf, or .gp for the script; - draws in the terminal");
+		rg_error_set(err, RG_EUSAGE,
+			     "the ending says the form of the picture, and this one is none of them");
+		rg_error_hint(err,
+			      "end it in .svg, .png, .pdf, or .gp for the script; - draws in the terminal");
 		return rg_error_at(err, "%s", out);
 	}
 	text = c->kind == RG_PLOT_TERMINAL;
@@ -85,38 +87,45 @@ void rg_script_begin(struct rg_str *out, const struct rg_canvas *c, const struct
 	rg_str_add(out, "# written by ridge; gnuplot 5.4 or later\nreset\nset encoding utf8\n");
 	switch (c->kind) {
 	case RG_PLOT_TERMINAL:
-		rg_str_printf(out, "set terminal dumb nofeed noenhanced size %d,%d aspect 1 %s\n", c->width, c->height,
-			      o->colour ? "ansi256" : "mono");
+		rg_str_printf(out, "set terminal dumb nofeed noenhanced size %d,%d aspect 1 %s\n", c->width,
+			      c->height, o->colour ? "ansi256" : "mono");
 		break;
 	case RG_PLOT_SVG:
-		rg_str_printf(out, "set terminal svg noenhanced size %d,%d font 'sans,11' background '#ffffff'\n",
+		rg_str_printf(out,
+			      "set terminal svg noenhanced size %d,%d font 'sans,11' background '#ffffff'\n",
 			      c->width, c->height);
 		break;
 	case RG_PLOT_PNG:
 		/* The one by cairo smooths its lines; the other is there without it. */
-		rg_str_printf(out,
-			      "if (strstrt(GPVAL_TERMINALS, 'pngcairo') > 0) {\n"
-			      "  set terminal pngcairo noenhanced size %d,%d font 'sans,8.25' background '#ffffff'\n"
-			      "} else {\n  set terminal png noenhanced size %d,%d background '#ffffff'\n}\n",
-			      c->width, c->height, c->width, c->height);
+		rg_str_printf(
+		    out,
+		    "if (strstrt(GPVAL_TERMINALS, 'pngcairo') > 0) {\n"
+		    "  set terminal pngcairo noenhanced size %d,%d font 'sans,8.25' background '#ffffff'\n"
+		    "} else {\n  set terminal png noenhanced size %d,%d background '#ffffff'\n}\n",
+		    c->width, c->height, c->width, c->height);
 		break;
 	case RG_PLOT_PDF:
 		/* 100 pixels to the inch, so that 800x600 is 8 by 6 inches. */
-		rg_str_printf(out, "set terminal pdfcairo noenhanced size %.2fin,%.2fin font 'sans,8' fontscale 1.0 "
-				   "background '#ffffff'\n", c->width / 100.0, c->height / 100.0);
+		rg_str_printf(
+		    out,
+		    "set terminal pdfcairo noenhanced size %.2fin,%.2fin font 'sans,8' fontscale 1.0 "
+		    "background '#ffffff'\n",
+		    c->width / 100.0, c->height / 100.0);
 		break;
 	}
 	rg_str_printf(out, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n", c->left, c->right);
 	rg_str_printf(out, "set bmargin at screen %.5f\nset tmargin at screen %.5f\n", c->bottom, c->top);
 	rg_str_add(out, "set border 31 linecolor rgb '#404040'\nset minussign\n");
 	if (c->kind != RG_PLOT_TERMINAL)
-		rg_str_add(out, "set grid xtics ytics linetype 1 linewidth 0.5 linecolor rgb '#e4e4e4'\n"
-				"set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.3,0.3\n");
+		rg_str_add(out,
+			   "set grid xtics ytics linetype 1 linewidth 0.5 linecolor rgb '#e4e4e4'\n"
+			   "set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.3,0.3\n");
 	else
 		rg_str_add(out, "unset grid\n");
 }
 
-void rg_script_title(struct rg_str *out, const struct rg_canvas *c, const char *what, const struct rg_analysis *a)
+void rg_script_title(struct rg_str *out, const struct rg_canvas *c, const char *what,
+		     const struct rg_analysis *a)
 {
 	const struct rg_recording *r = a->rec;
 	struct rg_str one = { 0 }, two = { 0 };
@@ -124,12 +133,13 @@ void rg_script_title(struct rg_str *out, const struct rg_canvas *c, const char *
 	char date[32];
 
 	rg_report_date(date, r->run.started_unix_ns, "%Y-%m-%d");
-	rg_str_printf(&one, "%s: %s", what, r->run.model_name && *r->run.model_name ? r->run.model_name : "(no name)");
+	rg_str_printf(&one, "%s: %s", what,
+		      r->run.model_name && *r->run.model_name ? r->run.model_name : "(no name)");
 	if (a->batch >= 0)
 		rg_str_printf(&one, ", batch %lld", (long long)a->batch);
 	rg_str_printf(&one, ", run %lld", (long long)r->run.id);
-	rg_str_printf(&two, "%s, %d thread%s, %s", rg_recording_text(r, "machine.cpu", "unknown CPU"), r->run.threads,
-		      r->run.threads == 1 ? "" : "s", date);
+	rg_str_printf(&two, "%s, %d thread%s, %s", rg_recording_text(r, "machine.cpu", "unknown CPU"),
+		      r->run.threads, r->run.threads == 1 ? "" : "s", date);
 	rg_str_add(out, "set title ");
 	rg_script_quote(out, rg_str_text(&one), room);
 	rg_str_add(out, ".\"\\n\".");

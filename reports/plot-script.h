@@ -25,6 +25,7 @@ void rg_script_begin(struct rg_str *out, const struct rg_canvas *c, const struct
 /* 'text', cleaned, shortened to at most `width` characters (0: whole). */
 void rg_script_quote(struct rg_str *out, const char *text, int width);
 /* Two lines above the plot: what it shows; machine, threads, date. */
-void rg_script_title(struct rg_str *out, const struct rg_canvas *c, const char *what, const struct rg_analysis *a);
+void rg_script_title(struct rg_str *out, const struct rg_canvas *c, const char *what,
+		     const struct rg_analysis *a);
 
 #endif

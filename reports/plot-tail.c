@@ -90,7 +90,8 @@ static int band(struct rg_str *out, const struct rg_analysis *a, const struct vi
 
 	for (int i = 0; i <= 80; i++) {
 		double x = pow(10, log10((double)a->n_latency) * i / 80), q = 1 - 1 / x;
-		struct rg_interval ci = rg_stats_quantile_ci(a->latency_sorted_ns, (size_t)a->n_latency, q, 0.95);
+		struct rg_interval ci =
+		    rg_stats_quantile_ci(a->latency_sorted_ns, (size_t)a->n_latency, q, 0.95);
 
 		if (!isfinite(ci.low) || !isfinite(ci.high))
 			continue;
@@ -128,17 +129,22 @@ static int marks(struct rg_str *out, const struct rg_analysis *a, const struct v
 		/* The curve only rises: below and to the right of a mark is free, and so
 		 * is above and to the left, where the frame ends too soon. */
 		x = v->c.left * v->c.width + log10(mark[i].x) / log10(v->xmax) * width;
-		y_px = (v->c.bottom + (y - v->ymin) / (v->ymax - v->ymin) * (v->c.top - v->c.bottom)) * v->c.height;
+		y_px = (v->c.bottom + (y - v->ymin) / (v->ymax - v->ymin) * (v->c.top - v->c.bottom)) *
+		       v->c.height;
 		room = (rg_text_width(text) + 2) * v->c.char_w;
-		right = x + room < v->c.right * v->c.width && y_px - v->c.bottom * v->c.height > 1.5 * v->c.char_h;
+		right = x + room < v->c.right * v->c.width &&
+			y_px - v->c.bottom * v->c.height > 1.5 * v->c.char_h;
 		rg_str_add(out, "set label ");
 		rg_script_quote(out, text, 0);
-		rg_str_printf(out, " at screen %.5f,%.5f %s front%s\n", (x + (right ? 1 : -1) * v->c.char_w) / v->c.width,
+		rg_str_printf(out, " at screen %.5f,%.5f %s front%s\n",
+			      (x + (right ? 1 : -1) * v->c.char_w) / v->c.width,
 			      (y_px + (right ? -1 : 1) * v->c.char_h) / v->c.height, right ? "left" : "right",
 			      text_mode ? "" : " boxed textcolor rgb '#202020'");
 		if (!text_mode)
-			rg_str_printf(out, "set arrow from %.8g,%.8g to %.8g,%.8g nohead dashtype 3 linewidth 1 linecolor rgb "
-					   "'#808080'\n", mark[i].x, v->ymin, mark[i].x, y);
+			rg_str_printf(out,
+				      "set arrow from %.8g,%.8g to %.8g,%.8g nohead dashtype 3 linewidth 1 "
+				      "linecolor rgb '#808080'\n",
+				      mark[i].x, v->ymin, mark[i].x, y);
 		n++;
 	}
 	if (n)
@@ -149,30 +155,38 @@ static int marks(struct rg_str *out, const struct rg_analysis *a, const struct v
 	return n;
 }
 
-static void plot(struct rg_str *out, const struct view *v, const struct rg_analysis *a, int n_band, int n_marks)
+static void plot(struct rg_str *out, const struct view *v, const struct rg_analysis *a, int n_band,
+		 int n_marks)
 {
 	bool text = v->c.kind == RG_PLOT_TERMINAL;
 	char line[96];
 
-	snprintf(line, sizeof(line), "%d inference%s, each timed from its start", a->n_latency, a->n_latency == 1 ? "" : "s");
+	snprintf(line, sizeof(line), "%d inference%s, each timed from its start", a->n_latency,
+		 a->n_latency == 1 ? "" : "s");
 	if (text) {
 		rg_str_add(out, "unset key\nset label ");
 		rg_script_quote(out, line, 0);
 		rg_str_printf(out, " at screen %.5f,%.5f left\n", 1.5 / v->c.width, 0.5 / v->c.height);
 	} else {
-		rg_str_printf(out, "set key at screen 0.5,%.5f center center horizontal reverse Left maxrows 1 samplen 2 nobox\n",
+		rg_str_printf(out,
+			      "set key at screen 0.5,%.5f center center horizontal reverse Left maxrows 1 "
+			      "samplen 2 nobox\n",
 			      30.0 / v->c.height);
 	}
 	rg_str_add(out, "plot ");
 	if (n_band >= 2 && !text)
-		rg_str_add(out, "$band using 1:2:3 with filledcurves fillcolor rgb '#D0E4F2' fillstyle solid noborder "
-				"title '95 % confidence', \\\n");
+		rg_str_add(
+		    out,
+		    "$band using 1:2:3 with filledcurves fillcolor rgb '#D0E4F2' fillstyle solid noborder "
+		    "title '95 % confidence', \\\n");
 	rg_str_add(out, "$curve using 1:2 with ");
-	rg_str_printf(out, text ? "steps linetype 1 title " : "steps linewidth 2 linecolor rgb '#0072B2' title ");
+	rg_str_printf(out,
+		      text ? "steps linetype 1 title " : "steps linewidth 2 linecolor rgb '#0072B2' title ");
 	rg_script_quote(out, line, 0);
 	if (n_marks)
-		rg_str_printf(out, ", \\\n$marks using 1:2 with points pointtype %s linecolor rgb '#D55E00' notitle",
-			      text ? "'O'" : "7 pointsize 1.1");
+		rg_str_printf(
+		    out, ", \\\n$marks using 1:2 with points pointtype %s linecolor rgb '#D55E00' notitle",
+		    text ? "'O'" : "7 pointsize 1.1");
 	rg_str_add(out, "\n");
 }
 
@@ -191,7 +205,8 @@ int rg_plot_tail_script(struct rg_str *out, const struct rg_analysis *a, const s
 	scale(&v, a);
 	rg_script_begin(out, &v.c, o);
 	rg_script_title(out, &v.c, "Tail latency", a);
-	rg_str_printf(out, "set logscale x 10\nset xrange [1:%.8g]\nset yrange [%.8g:%.8g]\n", v.xmax, v.ymin, v.ymax);
+	rg_str_printf(out, "set logscale x 10\nset xrange [1:%.8g]\nset yrange [%.8g:%.8g]\n", v.xmax, v.ymin,
+		      v.ymax);
 	ticks(out, a->n_latency);
 	rg_str_printf(out, "set xlabel 'percentile'\nset ylabel 'latency (%s)'\n", v.unit);
 	curve(out, a, &v);

@@ -18,10 +18,13 @@ struct rg_plot_options {
 };
 
 /* The gnuplot script alone. -ENODATA: the run holds nothing that could be drawn. */
-int rg_plot_roofline_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o, struct rg_error *err);
-int rg_plot_tail_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o, struct rg_error *err);
+int rg_plot_roofline_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o,
+			    struct rg_error *err);
+int rg_plot_tail_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o,
+			struct rg_error *err);
 /* Runs gnuplot on a script; writes o->output by way of a temporary name. With
  * "-" the text is appended to `terminal`. */
-int rg_plot_render(const char *script, const struct rg_plot_options *o, struct rg_str *terminal, struct rg_error *err);
+int rg_plot_render(const char *script, const struct rg_plot_options *o, struct rg_str *terminal,
+		   struct rg_error *err);
 
 #endif

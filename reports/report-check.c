@@ -52,7 +52,8 @@ static int check_json(struct rg_str *out, const struct rg_analysis *a, const str
 		rg_json_num(&j, o, "headroom", d->headroom);
 		rg_json_text(&j, o, "change", d->change && *d->change ? d->change : NULL);
 	}
-	rg_json_text(&j, j.root, "binding", c->binding >= 0 && c->binding < 5 ? c->dimensions[c->binding].name : NULL);
+	rg_json_text(&j, j.root, "binding",
+			 c->binding >= 0 && c->binding < 5 ? c->dimensions[c->binding].name : NULL);
 	list = rg_json_put(&j, j.root, "changes", json_array());
 	for (int i = 0; i < c->n_changes; i++)
 		rg_json_text(&j, list, NULL, c->changes[i]);
@@ -92,7 +93,8 @@ static void figures(struct rg_str *s, const struct rg_answer *q)
 	}
 }
 
-static void heading(struct rg_str *out, const struct rg_style *st, int number, const char *name, enum rg_verdict v)
+static void heading(struct rg_str *out, const struct rg_style *st, int number, const char *name,
+			enum rg_verdict v)
 {
 	if (st->format == RG_FORMAT_MD) {
 		if (number > 0)
@@ -120,8 +122,9 @@ static void line(struct rg_str *out, const struct rg_style *st, const char *key,
 		char padded[16];
 
 		snprintf(padded, sizeof(padded), "%-9s", key);
-		rg_text_paragraph(out, &(struct rg_style){ .format = st->format, .width = st->width > 3 ? st->width - 3 : 0 },
-				  padded, 9, text);
+		rg_text_paragraph(
+			out, &(struct rg_style){.format = st->format, .width = st->width > 3 ? st->width - 3 : 0},
+			padded, 9, text);
 	} else {
 		rg_text_paragraph(out, st, key, 0, text);
 	}
@@ -146,7 +149,7 @@ static void dimensions(struct rg_str *out, const struct rg_checklist *c, const s
 }
 
 static void summary(struct rg_str *out, const struct rg_analysis *a, const struct rg_checklist *c,
-		    const struct rg_style *st)
+			const struct rg_style *st)
 {
 	struct rg_str s = { 0 };
 	int count[4] = { 0 };
@@ -157,11 +160,12 @@ static void summary(struct rg_str *out, const struct rg_analysis *a, const struc
 	rg_text_paragraph(out, st, "model", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	rg_str_printf(&s, "%d good, %d attention, %d problem, %d unknown", count[RG_VERDICT_GOOD],
-		      count[RG_VERDICT_ATTENTION], count[RG_VERDICT_PROBLEM], count[RG_VERDICT_UNKNOWN]);
+			  count[RG_VERDICT_ATTENTION], count[RG_VERDICT_PROBLEM], count[RG_VERDICT_UNKNOWN]);
 	rg_text_paragraph(out, st, "verdicts", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	rg_text_paragraph(out, st, "binding", 12,
-			  c->binding >= 0 && c->binding < 5 ? c->dimensions[c->binding].name : "- (not known)");
+			  c->binding >= 0 && c->binding < 5 ? c->dimensions[c->binding].name
+								: "- (not known)");
 	for (int i = 0; i < c->n_changes; i++) {
 		rg_str_printf(&s, "%d. %s", i + 1, c->changes[i]);
 		rg_text_paragraph(out, st, i ? "" : "changes", 12, rg_str_text(&s));
@@ -172,7 +176,7 @@ static void summary(struct rg_str *out, const struct rg_analysis *a, const struc
 }
 
 int rg_report_check(struct rg_str *out, const struct rg_analysis *a, const struct rg_checklist *c,
-		    const struct rg_style *st)
+			const struct rg_style *st)
 {
 	if (st->format == RG_FORMAT_JSON)
 		return check_json(out, a, c);

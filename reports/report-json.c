@@ -35,7 +35,8 @@ void rg_report_json_facts(struct rg_json *j, json_t *to, const char *key, const 
 	}
 }
 
-void rg_report_json_ceilings(struct rg_json *j, json_t *to, const char *key, const struct rg_ceiling_row *rows, int n)
+void rg_report_json_ceilings(struct rg_json *j, json_t *to, const char *key,
+				 const struct rg_ceiling_row *rows, int n)
 {
 	json_t *list = rg_json_put(j, to, key, json_array());
 
@@ -68,7 +69,8 @@ void rg_report_json_recording(struct rg_json *j, json_t *to, const char *key, co
 	rg_json_text(j, o, "tag", run->tag && *run->tag ? run->tag : NULL);
 	rg_json_text(j, o, "model", run->model);
 	rg_json_text(j, o, "model_name", run->model_name);
-	rg_json_text(j, o, "model_sha256", run->model_sha256 && *run->model_sha256 ? run->model_sha256 : NULL);
+	rg_json_text(j, o, "model_sha256",
+			 run->model_sha256 && *run->model_sha256 ? run->model_sha256 : NULL);
 	rg_json_text(j, o, "status", rg_run_status_name(run->status));
 	rg_json_text(j, o, "message", run->message && *run->message ? run->message : NULL);
 	rg_json_int(j, o, "started_unix_ns", run->started_unix_ns);
@@ -85,7 +87,7 @@ void rg_report_json_recording(struct rg_json *j, json_t *to, const char *key, co
 }
 
 static void quantile(struct rg_json *j, json_t *o, const char *value, const char *low, const char *high,
-		     const struct rg_interval *q)
+			 const struct rg_interval *q)
 {
 	rg_json_num(j, o, value, q->value);
 	rg_json_num(j, o, low, q->low);
@@ -148,7 +150,8 @@ static void roof(struct rg_json *j, json_t *list, const struct rg_roof *r, const
 	rg_json_num(j, o, "high", r->high);
 	rg_json_text(j, o, "unit", unit);
 	rg_json_num(j, o, "capacity_bytes", r->capacity_bytes);
-	rg_json_text(j, o, "provenance", rg_provenance_name(isfinite(r->value) ? r->provenance : RG_PROV_UNAVAILABLE));
+	rg_json_text(j, o, "provenance",
+			 rg_provenance_name(isfinite(r->value) ? r->provenance : RG_PROV_UNAVAILABLE));
 }
 
 static void roofs(struct rg_json *j, const struct rg_analysis *a)

@@ -66,11 +66,11 @@ static int path_json(struct rg_str *out, const struct rg_analysis *a, const stru
 	return rg_json_finish(&j, out);
 }
 
-static int path_csv(struct rg_str *out, const struct rg_analysis *a, const struct rg_path *p, const struct rg_style *st)
+static int path_csv(struct rg_str *out, const struct rg_analysis *a, const struct rg_path *p,
+			const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-		{ "kind" }, { "step" }, { "name" }, { "op_type" }, { "start_ns" }, { "end_ns" }, { "time_ns" },
-		{ "slack_ns" },
+		{"kind"}, {"step"}, {"name"}, {"op_type"}, {"start_ns"}, {"end_ns"}, {"time_ns"}, {"slack_ns"},
 	};
 	struct rg_table t;
 	int rc;
@@ -110,12 +110,13 @@ static void path_summary(struct rg_str *out, const struct rg_analysis *a, const 
 	for (int i = 0; i < p->n_segments; i++)
 		sum[p->segments[i].kind] += p->segments[i].end_ns - p->segments[i].start_ns;
 	rg_str_printf(&s, "%s m, iteration %d of run %" PRId64 " (the one nearest to the median)",
-		      rg_fmt_ns(num, (double)p->wall_ns), p->iteration, a->rec->run.id);
+			  rg_fmt_ns(num, (double)p->wall_ns), p->iteration, a->rec->run.id);
 	rg_text_paragraph(out, st, "wall time", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	for (int k = 0; k < 3; k++) {
 		static const char *const what[] = {
-			"steps that the next one needs (data)", "steps waited for because the lane was busy (resource)",
+			"steps that the next one needs (data)",
+			"steps waited for because the lane was busy (resource)",
 			"nothing ran (dispatch, start and end)",
 		};
 
@@ -124,12 +125,13 @@ static void path_summary(struct rg_str *out, const struct rg_analysis *a, const 
 		if (s.len)
 			rg_str_add(&s, "; ");
 		rg_str_printf(&s, "%s (%s %%) %s", rg_fmt_ns(num, (double)sum[k]),
-			      rg_num_percent(part, (double)sum[k] / (double)p->wall_ns), what[k]);
+				  rg_num_percent(part, (double)sum[k] / (double)p->wall_ns), what[k]);
 	}
 	rg_text_paragraph(out, st, "of which", 12, s.len ? rg_str_text(&s) : "-");
 	rg_str_free(&s);
-	rg_str_printf(&s, "%s ~ over %d steps: no number of lanes could go below it; parallelism in the graph %s",
-		      rg_fmt_ns(num, (double)p->data_path_ns), p->n_data_path, rg_num_times(part, p->parallelism));
+	rg_str_printf(
+		&s, "%s ~ over %d steps: no number of lanes could go below it; parallelism in the graph %s",
+		rg_fmt_ns(num, (double)p->data_path_ns), p->n_data_path, rg_num_times(part, p->parallelism));
 	rg_text_paragraph(out, st, "data path", 12, rg_str_text(&s));
 	if (s.failed)
 		out->failed = true;
@@ -137,7 +139,8 @@ static void path_summary(struct rg_str *out, const struct rg_analysis *a, const 
 	rg_str_add(out, "\n");
 }
 
-int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct rg_path *p, const struct rg_style *st)
+int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct rg_path *p,
+		   const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
 		{ "start\nms", RG_ALIGN_RIGHT, 0, 0 },
@@ -187,17 +190,20 @@ int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct
 	if (rc != 0)
 		return rc;
 	if (hidden)
-		rg_str_printf(out, "%s(gaps below 0.05 %% of the wall time are not listed: %d, together %s)\n",
-			      st->format == RG_FORMAT_MD ? "\n" : "", hidden, rg_fmt_ns(num, (double)hidden_ns));
+		rg_str_printf(
+			out, "%s(gaps below 0.05 %% of the wall time are not listed: %d, together %s)\n",
+			st->format == RG_FORMAT_MD ? "\n" : "", hidden, rg_fmt_ns(num, (double)hidden_ns));
 	rg_str_add(out, "\n");
-	rg_text_paragraph(out, st, "kinds", 6,
-			  "step: the next one on the path needs its result; resource: on the path because its lane was "
-			  "busy; gap: nothing ran. The segments sum to the wall time. slack: how much longer a step may "
-			  "take before the data path grows.");
+	rg_text_paragraph(
+		out, st, "kinds", 6,
+		"step: the next one on the path needs its result; resource: on the path because its lane was "
+		"busy; gap: nothing ran. The segments sum to the wall time. slack: how much longer a step may "
+		"take before the data path grows.");
 	return out->failed ? -ENOMEM : 0;
 }
 
-static int whatif_json(struct rg_str *out, const struct rg_analysis *a, const char *op, const struct rg_whatif *w)
+static int whatif_json(struct rg_str *out, const struct rg_analysis *a, const char *op,
+			   const struct rg_whatif *w)
 {
 	struct rg_json j;
 
@@ -220,8 +226,8 @@ static int whatif_json(struct rg_str *out, const struct rg_analysis *a, const ch
 	return rg_json_finish(&j, out);
 }
 
-int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char *op, const struct rg_whatif *w,
-		     const struct rg_style *st)
+int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char *op,
+			 const struct rg_whatif *w, const struct rg_style *st)
 {
 	struct rg_str s = { 0 };
 	char n1[64], n2[64], n3[64];
@@ -230,25 +236,27 @@ int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char
 		return whatif_json(out, a, op, w);
 	if (st->format == RG_FORMAT_CSV)
 		return -EINVAL;
-	rg_str_printf(&s, "%s (%d step%s, %s %% of the wall time m) ", op, w->n_steps, w->n_steps == 1 ? "" : "s",
-		      rg_num_percent(n1, w->share));
+	rg_str_printf(&s, "%s (%d step%s, %s %% of the wall time m) ", op, w->n_steps,
+			  w->n_steps == 1 ? "" : "s", rg_num_percent(n1, w->share));
 	if (isinf(w->speedup))
 		rg_str_add(&s, "removed");
 	else
 		rg_str_printf(&s, "%s faster", rg_num_times(n1, w->speedup));
 	rg_text_paragraph(out, st, "what if", 12, rg_str_text(&s));
 	rg_str_free(&s);
-	rg_str_printf(&s, "%s m, median of %d replayed iterations", rg_fmt_ns(n1, w->before_ns), w->n_iterations);
+	rg_str_printf(&s, "%s m, median of %d replayed iterations", rg_fmt_ns(n1, w->before_ns),
+			  w->n_iterations);
 	rg_text_paragraph(out, st, "now", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	rg_str_printf(&s, "%s ~", rg_fmt_ns(n1, w->after_ns));
 	if (isfinite(w->after_low_ns) && isfinite(w->after_high_ns))
-		rg_str_printf(&s, " [%s, %s]", rg_fmt_ns(n2, w->after_low_ns), rg_fmt_ns(n3, w->after_high_ns));
+		rg_str_printf(&s, " [%s, %s]", rg_fmt_ns(n2, w->after_low_ns),
+				  rg_fmt_ns(n3, w->after_high_ns));
 	rg_str_printf(&s, ": %s ~ as a whole", rg_num_times(n1, w->gain));
 	rg_text_paragraph(out, st, "replayed", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	rg_str_printf(&s, "%s ~ is the bound for this share; %s ~ if it took no time at all",
-		      rg_num_times(n1, w->amdahl_gain), rg_num_times(n2, w->limit_gain));
+			  rg_num_times(n1, w->amdahl_gain), rg_num_times(n2, w->limit_gain));
 	rg_text_paragraph(out, st, "Amdahl", 12, rg_str_text(&s));
 	if (s.failed)
 		out->failed = true;

@@ -188,12 +188,13 @@ static void totals_line(struct rg_str *s, const struct rg_analysis *a)
 	else
 		rg_str_add(s, "- parameters");
 	rg_str_printf(s, ", %s%s", isfinite(a->flops) ? rg_num_si(num, a->flops, "FLOP") : "- FLOP",
-		      isfinite(a->flops) ? " ~" : "");
+			  isfinite(a->flops) ? " ~" : "");
 	if (a->n_unknown_cost > 0)
 		rg_str_printf(s, " (without %d operators of unknown cost)", a->n_unknown_cost);
-	rg_str_printf(s, ", weights %s%s", rg_fmt_bytes(num, a->weight_bytes), isfinite(a->weight_bytes) ? " ~" : "");
+	rg_str_printf(s, ", weights %s%s", rg_fmt_bytes(num, a->weight_bytes),
+			  isfinite(a->weight_bytes) ? " ~" : "");
 	rg_str_printf(s, ", peak memory %s%s", rg_fmt_bytes(num, a->peak_bytes),
-		      isfinite(a->peak_bytes) ? " ~ (planned)" : "");
+			  isfinite(a->peak_bytes) ? " ~ (planned)" : "");
 	if (isfinite(rss))
 		rg_str_printf(s, ", resident at most %s m", rg_fmt_bytes(num, rss));
 }
@@ -219,7 +220,8 @@ static void overhead_line(struct rg_str *s, const struct rg_analysis *a)
 		return;
 	spans = (double)a->rec->n_spans / spans;
 	share = spans * cost / a->p50.value;
-	rg_str_printf(s, "; %.0f spans x %s = %s an inference", spans, rg_fmt_ns(each, cost), rg_fmt_ns(all, spans * cost));
+	rg_str_printf(s, "; %.0f spans x %s = %s an inference", spans, rg_fmt_ns(each, cost),
+			  rg_fmt_ns(all, spans * cost));
 	if (isfinite(share))
 		rg_str_printf(s, " (%s %%) ~", rg_num3(num, share * 100));
 }
@@ -230,13 +232,13 @@ static void roofs_line(struct rg_str *s, const struct rg_analysis *a)
 
 	if (isfinite(a->peak.value))
 		rg_str_printf(s, "peak %s %s", rg_num_si(num, a->peak.value, "FLOP/s"),
-			      rg_provenance_mark(a->peak.provenance));
+				  rg_provenance_mark(a->peak.provenance));
 	for (int i = 0; i < a->n_roofs; i++) {
 		if (!isfinite(a->roofs[i].value))
 			continue;
 		sep(s);
 		rg_str_printf(s, "%s %s %s", a->roofs[i].level, rg_num_si(num, a->roofs[i].value, "B/s"),
-			      rg_provenance_mark(a->roofs[i].provenance));
+				  rg_provenance_mark(a->roofs[i].provenance));
 	}
 	if (isfinite(a->ridge_intensity))
 		rg_str_printf(s, "; ridge point (DRAM) at %s FLOP/byte", rg_num3(num, a->ridge_intensity));
@@ -268,15 +270,17 @@ static void header(struct rg_str *out, const struct rg_analysis *a, const struct
 		rg_str_add(&s, " (SHA-256)");
 	flush(out, st, "outputs", &s);
 	if (strcmp(rg_recording_text(r, "session.steady", "yes"), "no") == 0)
-		rg_str_add(&s, "the warm-up ended before times were steady: another load, a clock that changes, or too "
-			       "few iterations (--warmup N)");
+		rg_str_add(
+			&s,
+			"the warm-up ended before times were steady: another load, a clock that changes, or too "
+			"few iterations (--warmup N)");
 	flush(out, st, "warning", &s);
 	if (strcmp(rg_recording_text(r, "outputs.stable", "yes"), "no") == 0)
 		rg_str_add(&s, "the last inference gave other output bytes than the first");
 	flush(out, st, "warning", &s);
 	if (rg_recording_number(r, "session.spans_dropped") > 0)
 		rg_str_printf(&s, "%.0f spans found no room and are missing from the times of operators",
-			      rg_recording_number(r, "session.spans_dropped"));
+				  rg_recording_number(r, "session.spans_dropped"));
 	flush(out, st, "warning", &s);
 	for (int i = 0; i < r->n_notes; i++) {
 		if (strcmp(r->notes[i].kind, "warning") != 0)
@@ -366,16 +370,20 @@ static int operators(struct rg_str *out, const struct rg_analysis *a, const stru
 		rg_str_add(out, "(no operators were recorded)\n");
 	if (shown < a->n_ops)
 		rg_str_printf(out, "%s(%d more operators, %s %% of the time)\n",
-			      st->format == RG_FORMAT_MD ? "\n" : "", a->n_ops - shown, rg_num_percent(num, rest));
+				  st->format == RG_FORMAT_MD ? "\n" : "", a->n_ops - shown,
+				  rg_num_percent(num, rest));
 	rg_str_add(out, "\n");
 	if (above)
-		rg_text_paragraph(out, st, "!", 2,
-				  "faster than its roof by more than the uncertainty of both: shown as measured; the "
-				  "compulsory bytes or the roof do not describe this operator (data was already in a nearer "
-				  "cache, or the kernel does less work than counted).");
-	rg_text_paragraph(out, st, "marks", 6, RG_PROVENANCE_LEGEND
-			  ". time and share m; rates, FLOP/byte, bound and headroom ~ (work counted from shapes, over "
-			  "measured time and roofs). headroom: time over roof.");
+		rg_text_paragraph(
+			out, st, "!", 2,
+			"faster than its roof by more than the uncertainty of both: shown as measured; the "
+			"compulsory bytes or the roof do not describe this operator (data was already in a "
+			"nearer cache, or the kernel does less work than counted).");
+	rg_text_paragraph(
+		out, st, "marks", 6,
+		RG_PROVENANCE_LEGEND
+		". time and share m; rates, FLOP/byte, bound and headroom ~ (work counted from shapes, over "
+		"measured time and roofs). headroom: time over roof.");
 	return out->failed ? -ENOMEM : 0;
 }
 
@@ -383,9 +391,10 @@ static int operators(struct rg_str *out, const struct rg_analysis *a, const stru
 static int operators_csv(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-		{ "index" }, { "name" }, { "op_type" }, { "kernel" }, { "dtype" }, { "shape" }, { "time_ns" },
-		{ "time_low_ns" }, { "time_high_ns" }, { "share" }, { "flops" }, { "bytes" }, { "flop_per_s" },
-		{ "byte_per_s" }, { "intensity" }, { "bound" }, { "roof_ns" }, { "headroom" }, { "above_roof" },
+		{"index"}, {"name"},    {"op_type"},     {"kernel"},       {"dtype"},
+		{"shape"}, {"time_ns"}, {"time_low_ns"}, {"time_high_ns"}, {"share"},
+		{"flops"}, {"bytes"},   {"flop_per_s"},  {"byte_per_s"},   {"intensity"},
+		{"bound"}, {"roof_ns"}, {"headroom"},    {"above_roof"},
 	};
 	struct rg_table t;
 	int shown, rc;
@@ -396,8 +405,8 @@ static int operators_csv(struct rg_str *out, const struct rg_analysis *a, const 
 	rg_table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (int i = 0; i < shown; i++) {
 		const struct rg_op_stat *op = &a->ops[order[i]];
-		const double before[] = { op->time_ns, op->low_ns, op->high_ns, op->share, op->flops, op->bytes,
-					  op->flop_rate, op->byte_rate, op->intensity };
+		const double before[] = {op->time_ns, op->low_ns,    op->high_ns,   op->share,    op->flops,
+					 op->bytes,   op->flop_rate, op->byte_rate, op->intensity};
 		const double after[] = { op->roof_ns, op->headroom };
 
 		rg_table_addf(&t, "%d", op->step->index);

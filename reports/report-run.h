@@ -15,7 +15,8 @@ void rg_report_date(char out[32], int64_t unix_ns, const char *format);
 /* Facts as an array of {key, value, unit, provenance, method}. */
 void rg_report_json_facts(struct rg_json *j, json_t *to, const char *key, const struct rg_fact *facts, int n);
 /* Ceilings as an array. */
-void rg_report_json_ceilings(struct rg_json *j, json_t *to, const char *key, const struct rg_ceiling_row *rows, int n);
+void rg_report_json_ceilings(struct rg_json *j, json_t *to, const char *key,
+			     const struct rg_ceiling_row *rows, int n);
 /* The run itself: id, tag, model, when, status. */
 void rg_report_json_recording(struct rg_json *j, json_t *to, const char *key, const struct rg_run *run);
 

@@ -70,7 +70,8 @@ int rg_report_runs(struct rg_str *out, const struct rg_run *runs, int n, const s
 	rg_table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (int i = 0; i < n; i++) {
 		rg_table_addf(&t, "%" PRId64, runs[i].id);
-		rg_table_add(&t, runs[i].model_name && *runs[i].model_name ? runs[i].model_name : runs[i].model);
+		rg_table_add(&t,
+				 runs[i].model_name && *runs[i].model_name ? runs[i].model_name : runs[i].model);
 		rg_table_add(&t, runs[i].tag && *runs[i].tag ? runs[i].tag : "-");
 		rg_report_date(text, runs[i].started_unix_ns, "%Y-%m-%d %H:%M:%S");
 		rg_table_add(&t, text);
@@ -120,7 +121,8 @@ static int facts_table(struct rg_str *out, const struct rg_fact *facts, int n, c
 	return rc;
 }
 
-static int ceilings_table(struct rg_str *out, const struct rg_ceiling_row *rows, int n, const struct rg_style *st)
+static int ceilings_table(struct rg_str *out, const struct rg_ceiling_row *rows, int n,
+			  const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
 		{ "roof", RG_ALIGN_LEFT, 0, 0 },
@@ -161,11 +163,13 @@ static int ceilings_table(struct rg_str *out, const struct rg_ceiling_row *rows,
 	return rc;
 }
 
-static int ceilings_csv(struct rg_str *out, const struct rg_ceiling_row *rows, int n, const struct rg_style *st)
+static int ceilings_csv(struct rg_str *out, const struct rg_ceiling_row *rows, int n,
+			const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-		{ "kind" }, { "level" }, { "dtype" }, { "isa" }, { "threads" }, { "value" }, { "low" }, { "high" },
-		{ "unit" }, { "samples" }, { "working_set_bytes" }, { "provenance" }, { "method" },
+		{"kind"},   {"level"}, {"dtype"}, {"isa"},     {"threads"},           {"value"},
+		{"low"},    {"high"},  {"unit"},  {"samples"}, {"working_set_bytes"}, {"provenance"},
+		{"method"},
 	};
 	struct rg_table t;
 	int rc;
@@ -216,7 +220,7 @@ static double ridge(const struct rg_ceiling_row *rows, int n)
 }
 
 int rg_report_ceilings(struct rg_str *out, const struct rg_fact *machine, int n_facts,
-		       const struct rg_ceiling_row *rows, int n, const struct rg_style *st)
+			   const struct rg_ceiling_row *rows, int n, const struct rg_style *st)
 {
 	char num[64];
 	int rc;
@@ -237,6 +241,6 @@ int rg_report_ceilings(struct rg_str *out, const struct rg_fact *machine, int n_
 		rc = ceilings_table(out, rows, n, st);
 	if (rc == 0 && isfinite(ridge(rows, n)))
 		rg_str_printf(out, "\nridge point: %s FLOP/byte (peak over DRAM bandwidth)\n",
-			      rg_num3(num, ridge(rows, n)));
+				  rg_num3(num, ridge(rows, n)));
 	return rc ? rc : out->failed ? -ENOMEM : 0;
 }

@@ -31,9 +31,12 @@ struct rg_style {
 /* All return 0, -ENOMEM, or -EINVAL when the format is not offered for it. */
 int rg_report_runs(struct rg_str *out, const struct rg_run *runs, int n, const struct rg_style *st);
 int rg_report_run(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st);
-int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct rg_path *p, const struct rg_style *st);
-int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char *op, const struct rg_whatif *w, const struct rg_style *st);
-int rg_report_check(struct rg_str *out, const struct rg_analysis *a, const struct rg_checklist *c, const struct rg_style *st);
+int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct rg_path *p,
+		   const struct rg_style *st);
+int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char *op,
+		     const struct rg_whatif *w, const struct rg_style *st);
+int rg_report_check(struct rg_str *out, const struct rg_analysis *a, const struct rg_checklist *c,
+		    const struct rg_style *st);
 int rg_report_ceilings(struct rg_str *out, const struct rg_fact *machine, int n_facts,
 		       const struct rg_ceiling_row *rows, int n, const struct rg_style *st);
 

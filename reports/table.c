@@ -141,7 +141,8 @@ static void fit(const struct rg_table *t, int limit, int *width)
 			if (t->columns[c].least_width > 0 && width[c] > t->columns[c].least_width &&
 			    (widest < 0 || width[c] > width[widest]))
 				widest = c;
-			if (t->columns[c].drop > 0 && (drop < 0 || t->columns[c].drop > t->columns[drop].drop))
+			if (t->columns[c].drop > 0 &&
+			    (drop < 0 || t->columns[c].drop > t->columns[drop].drop))
 				drop = c;
 		}
 		total += shown > 1 ? 2 * (shown - 1) : 0;
@@ -168,8 +169,8 @@ static void fit(const struct rg_table *t, int limit, int *width)
 }
 
 /* One line of cells; trailing blanks are not written. */
-static void text_line(struct rg_str *out, const struct rg_table *t, const int *width, const char *const *cells,
-		      const struct rg_style *st, const char *sgr)
+static void text_line(struct rg_str *out, const struct rg_table *t, const int *width,
+		      const char *const *cells, const struct rg_style *st, const char *sgr)
 {
 	struct rg_str line = { 0 }, cell = { 0 };
 	bool first = true;

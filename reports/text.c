@@ -158,9 +158,11 @@ static size_t piece(const char *text)
 		size_t next = strcspn(text + len + 1, " ");
 		const char *word = text + len + 1;
 		bool number = len > 0 && text[len - 1] >= '0' && text[len - 1] <= '9';
-		bool mark = (*word == 'm' || *word == '~' || *word == 'd') && (next == 1 || !strchr("abcdefghijklmnopqrstuvwxyz", word[1]));
+		bool mark = (*word == 'm' || *word == '~' || *word == 'd') &&
+			    (next == 1 || !strchr("abcdefghijklmnopqrstuvwxyz", word[1]));
 
-		if (!mark && !(number && ((*word >= 'A' && *word <= 'Z') || (*word >= 'a' && *word <= 'z') || *word == '%')))
+		if (!mark && !(number && ((*word >= 'A' && *word <= 'Z') || (*word >= 'a' && *word <= 'z') ||
+					  *word == '%')))
 			break;
 		len += 1 + next;
 		if (len > 40)

@@ -96,7 +96,8 @@ static int unknown_option(const struct rg_cmd *c, const char *word, struct rg_er
 	near = rg_args_nearest(word, names, n);
 	if (near)
 		return rg_error_hint(err, "did you mean --%s ?", near);
-	return rg_error_hint(err, c ? "ridge help %s lists its options" : "see  ridge help%s", c ? c->name : "");
+	return rg_error_hint(err, c ? "ridge help %s lists its options" : "see  ridge help%s",
+			     c ? c->name : "");
 }
 
 static const struct rg_opt *find_long(const char *name, size_t len)
@@ -144,7 +145,8 @@ static void *one_more(struct rg_args *a, const void *old, int n, size_t size)
 	return p;
 }
 
-static int set_range(struct rg_args *a, const struct rg_opt *o, char *name, const char *text, struct rg_error *err)
+static int set_range(struct rg_args *a, const struct rg_opt *o, char *name, const char *text,
+		     struct rg_error *err)
 {
 	double lo = NAN, hi = NAN;
 	bool good = false;
@@ -244,7 +246,8 @@ static int set_format(struct rg_args *a, const char *value, struct rg_error *err
 	size_t len = strlen(value);
 
 	for (const char *p = list; *p; p += strcspn(p, " "), p += strspn(p, " ")) {
-		if (strcspn(p, " ") == len && strncmp(p, value, len) == 0 && rg_format_parse(value, &a->format)) {
+		if (strcspn(p, " ") == len && strncmp(p, value, len) == 0 &&
+		    rg_format_parse(value, &a->format)) {
 			a->format_given = true;
 			return 0;
 		}
@@ -310,7 +313,8 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		return 0;
 	case RG_OPT_TAG:
 		if (!good_tag(value))
-			return bad_value(o, value, "a tag: 1 to 64 printable characters, not a number, not 'last'", err);
+			return bad_value(
+			    o, value, "a tag: 1 to 64 printable characters, not a number, not 'last'", err);
 		s->tag = value;
 		return 0;
 	case RG_OPT_FORMAT:

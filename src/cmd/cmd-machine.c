@@ -23,7 +23,8 @@ int rg_cmd_machine(struct rg_args *a, struct rg_error *err)
 	rg_topology_read("", topology);
 	rg_facts_machine(&facts, &cpu, topology);
 	rg_cmd_catch_interrupt();
-	if (rg_session_ceilings(a->session.threads, a->session.isa, a->quick, rg_cmd_progress, a, &rows, &n, err) == 0) {
+	if (rg_session_ceilings(a->session.threads, a->session.isa, a->quick, rg_cmd_progress, a, &rows, &n,
+				err) == 0) {
 		rg_cmd_progress_end(a);
 		if (facts.failed || rg_report_ceilings(&out, facts.v, (int)facts.n, rows, n, &st) != 0)
 			rg_error_nomem(err, out.len);

@@ -38,8 +38,10 @@ static int write_script(const char *path, const char *script, struct rg_error *e
 
 static int draw(struct rg_args *a, const struct rg_analysis *an, bool roofline, struct rg_error *err)
 {
-	struct rg_plot_options o = { .output = a->output ? a->output : "-", .width = a->width, .height = a->height,
-				     .colour = a->colour };
+	struct rg_plot_options o = {.output = a->output ? a->output : "-",
+					.width = a->width,
+					.height = a->height,
+					.colour = a->colour};
 	struct rg_str script = { 0 }, text = { 0 };
 	bool terminal = strcmp(o.output, "-") == 0;
 	int rc;
@@ -49,7 +51,8 @@ static int draw(struct rg_args *a, const struct rg_analysis *an, bool roofline, 
 		o.width = a->columns ? a->columns : 80;
 		o.height = a->rows > 11 ? a->rows - 1 : 23;
 	}
-	rc = roofline ? rg_plot_roofline_script(&script, an, &o, err) : rg_plot_tail_script(&script, an, &o, err);
+	rc = roofline ? rg_plot_roofline_script(&script, an, &o, err)
+			  : rg_plot_tail_script(&script, an, &o, err);
 	if (rc == 0 && ends_in(o.output, ".gp"))
 		rc = write_script(o.output, rg_str_text(&script), err);
 	else if (rc == 0)

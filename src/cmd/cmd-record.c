@@ -26,14 +26,14 @@ void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id
 		fprintf(stderr, " of %s is %s", rec->run.model_name, rg_run_status_name(rec->run.status));
 		if (an->n_latency > 0)
 			fprintf(stderr, ": median %s, P99 %s over %d inferences with %d thread%s",
-				rg_fmt_ns(median, an->p50.value), rg_fmt_ns(p99, an->p99.value), an->n_latency,
-				rec->run.threads, rec->run.threads == 1 ? "" : "s");
+				rg_fmt_ns(median, an->p50.value), rg_fmt_ns(p99, an->p99.value),
+				an->n_latency, rec->run.threads, rec->run.threads == 1 ? "" : "s");
 		if (isfinite(an->overhead.value))
-			fprintf(stderr, "; with over without instrumentation %.4f [%.4f, %.4f]", an->overhead.value,
-				an->overhead.low, an->overhead.high);
+			fprintf(stderr, "; with over without instrumentation %.4f [%.4f, %.4f]",
+				an->overhead.value, an->overhead.low, an->overhead.high);
 	}
-	fprintf(stderr, ". Kept in %s.\nNext:  ridge report %s   ridge plot roofline %s   ridge check %s\n", a->db, ref,
-		ref, ref);
+	fprintf(stderr, ". Kept in %s.\nNext:  ridge report %s   ridge plot roofline %s   ridge check %s\n",
+		a->db, ref, ref, ref);
 	rg_analysis_free(an);
 	rg_recording_free(rec);
 }
@@ -61,7 +61,10 @@ int rg_cmd_record(struct rg_args *a, struct rg_error *err)
 		rg_json_int(&j, j.root, "run", run_id);
 		rg_json_text(&j, j.root, "tag", a->session.tag && *a->session.tag ? a->session.tag : NULL);
 		rg_json_text(&j, j.root, "db", a->db);
-		rg_json_text(&j, j.root, "status", rc == 0 ? "complete" : rc == RG_EINTERRUPTED ? "interrupted" : "failed");
+		rg_json_text(&j, j.root, "status",
+				 rc == 0                 ? "complete"
+				 : rc == RG_EINTERRUPTED ? "interrupted"
+							 : "failed");
 		if (rg_json_finish(&j, &out) != 0)
 			rg_error_nomem(&second, out.len);
 		else

@@ -36,9 +36,9 @@ static int json(struct rg_str *out, const struct rg_run_result *r)
 static int table(struct rg_str *out, const struct rg_run_result *r, const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-		{ "output", RG_ALIGN_LEFT, 10, 0 }, { "dtype", RG_ALIGN_LEFT, 0, 0 }, { "shape", RG_ALIGN_LEFT, 0, 0 },
-		{ "min", RG_ALIGN_RIGHT, 0, 0 },    { "max", RG_ALIGN_RIGHT, 0, 0 },  { "mean", RG_ALIGN_RIGHT, 0, 0 },
-		{ "NaN", RG_ALIGN_RIGHT, 0, 0 },    { "file", RG_ALIGN_LEFT, 10, 1 },
+		{"output", RG_ALIGN_LEFT, 10, 0}, {"dtype", RG_ALIGN_LEFT, 0, 0}, {"shape", RG_ALIGN_LEFT, 0, 0},
+		{"min", RG_ALIGN_RIGHT, 0, 0},    {"max", RG_ALIGN_RIGHT, 0, 0},  {"mean", RG_ALIGN_RIGHT, 0, 0},
+		{"NaN", RG_ALIGN_RIGHT, 0, 0},    {"file", RG_ALIGN_LEFT, 10, 1},
 	};
 	struct rg_table t;
 	char num[32];
@@ -68,7 +68,7 @@ static int table(struct rg_str *out, const struct rg_run_result *r, const struct
 	rg_table_free(&t);
 	if (rc == 0 && st->format != RG_FORMAT_CSV)
 		rg_str_printf(out, "\none inference, not warmed up: %s m; outputs SHA-256 %s\n",
-			      rg_fmt_ns(num, (double)r->time_ns), r->outputs_sha256);
+				  rg_fmt_ns(num, (double)r->time_ns), r->outputs_sha256);
 	return rc ? rc : out->failed ? -ENOMEM : 0;
 }
 

@@ -56,7 +56,9 @@ int rg_cmd_exit_code(const struct rg_error *err)
 static int nothing_recorded(const struct rg_args *a, struct rg_error *err)
 {
 	rg_error_set(err, -ENOENT, "nothing is recorded yet");
-	rg_error_hint(err, "record a run first:  ridge record builtin:resnet50   (or --db FILE names another database)");
+	rg_error_hint(
+	    err,
+	    "record a run first:  ridge record builtin:resnet50   (or --db FILE names another database)");
 	return rg_error_at(err, "%s", a->db);
 }
 
@@ -107,7 +109,8 @@ int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec, 
 
 struct rg_style rg_cmd_style(const struct rg_args *a)
 {
-	return (struct rg_style){ .format = a->format, .colour = a->colour, .width = a->columns, .top = a->top };
+	return (struct rg_style){
+	    .format = a->format, .colour = a->colour, .width = a->columns, .top = a->top};
 }
 
 /* Whether a progress line stands on the terminal. One process, one terminal. */
@@ -125,7 +128,8 @@ void rg_cmd_progress(void *args, const char *what, double fraction)
 		return;
 	/* Ten times a second is enough for people, and keeps the terminal out of
 	 * the measurement. */
-	if (progress_drawn && now - last_ns < 100000000 && strncmp(what, last_what, sizeof(last_what) - 1) == 0)
+	if (progress_drawn && now - last_ns < 100000000 &&
+	    strncmp(what, last_what, sizeof(last_what) - 1) == 0)
 		return;
 	last_ns = now;
 	snprintf(last_what, sizeof(last_what), "%s", what);

@@ -39,7 +39,8 @@ static void argument_words(struct rg_str *out, const struct rg_cmd *c)
 		if (strstr(c->positional, "MODEL"))
 			rg_str_add(out, strstr(c->positional, "RUN") ? " " : "");
 		if (strstr(c->positional, "MODEL"))
-			rg_str_add(out, "builtin:resnet50 builtin:mobilenet-v2 builtin:bert-base builtin:mlp");
+			rg_str_add(out,
+				   "builtin:resnet50 builtin:mobilenet-v2 builtin:bert-base builtin:mlp");
 		return;
 	}
 	for (size_t i = 0; i < len; i++)
@@ -50,26 +51,26 @@ static void bash(struct rg_str *out)
 {
 	rg_str_add(out,
 		   "# bash completion of ridge; written by: ridge completion bash\n"
-		   "_ridge() {\n"
-		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' i\n"
+		   "_ridge() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' i\n"
 		   "\tlocal IFS=$' \\t\\n'\n"
 		   "\tCOMPREPLY=()\n"
 		   "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 		   "\t\tcase ${COMP_WORDS[i]} in -*) ;; *) verb=${COMP_WORDS[i]}; break ;; esac\n"
-		   "\tdone\n"
-		   "\tif [[ -z $verb ]]; then\n"
+		   "\tdone\n\tif [[ -z $verb ]]; then\n"
 		   "\t\tCOMPREPLY=($(compgen -W '");
 	verb_words(out);
 	rg_str_add(out, " --help --version' -- \"$cur\"))\n\t\treturn\n\tfi\n"
 			"\tcase $verb:$prev in\n");
 	for (int i = 0; i < rg_n_cmds; i++)
 		if (rg_cmds[i].formats)
-			rg_str_printf(out, "\t%s:--format) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
-				      rg_cmds[i].name, rg_cmds[i].formats);
-	rg_str_add(out, "\t*:--db|*:--output|*:-o) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
-			"\t*:--output-dir) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n"
-			"\t*:--isa) COMPREPLY=($(compgen -W 'sse2 avx2 avx512 native' -- \"$cur\")); return ;;\n"
-			"\tesac\n\tlocal options='' words='' files=''\n\tcase $verb in\n");
+			rg_str_printf(
+			    out, "\t%s:--format) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
+			    rg_cmds[i].name, rg_cmds[i].formats);
+	rg_str_add(out,
+		   "\t*:--db|*:--output|*:-o) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
+		   "\t*:--output-dir) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n"
+		   "\t*:--isa) COMPREPLY=($(compgen -W 'sse2 avx2 avx512 native' -- \"$cur\")); return ;;\n"
+		   "\tesac\n\tlocal options='' words='' files=''\n\tcase $verb in\n");
 	for (int i = 0; i < rg_n_cmds; i++) {
 		const struct rg_cmd *c = &rg_cmds[i];
 
@@ -82,11 +83,9 @@ static void bash(struct rg_str *out)
 	rg_str_add(out, "\tesac\n"
 			"\tif [[ $cur == -* ]]; then\n"
 			"\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
-			"\telse\n"
-			"\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+			"\telse\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 			"\t\tif [[ -n $files ]]; then COMPREPLY+=($(compgen -f -- \"$cur\")); fi\n"
-			"\tfi\n"
-			"}\n"
+			"\tfi\n}\n"
 			"complete -o filenames -F _ridge ridge\n");
 }
 
@@ -122,8 +121,8 @@ static void zsh(struct rg_str *out)
 		for (int k = 0; k < RG_OPT_COUNT; k++) {
 			if (!(c->options >> k & 1))
 				continue;
-			rg_str_printf(out, " \\\n\t\t\t'%s--%s%s[", rg_opts[k].repeatable ? "*" : "", rg_opts[k].name,
-				      rg_opts[k].value ? "=" : "");
+			rg_str_printf(out, " \\\n\t\t\t'%s--%s%s[", rg_opts[k].repeatable ? "*" : "",
+				      rg_opts[k].name, rg_opts[k].value ? "=" : "");
 			quoted(out, rg_opts[k].help, true);
 			rg_str_add(out, "]");
 			if (rg_opts[k].value) {
@@ -132,7 +131,8 @@ static void zsh(struct rg_str *out)
 				if (k == RG_OPT_FORMAT && c->formats)
 					rg_str_printf(out, ":(%s)", c->formats);
 				else
-					rg_str_add(out, k == RG_OPT_DB || k == RG_OPT_OUTPUT ? ":_files" : ": ");
+					rg_str_add(out,
+						   k == RG_OPT_DB || k == RG_OPT_OUTPUT ? ":_files" : ": ");
 			}
 			rg_str_add(out, "'");
 		}
@@ -151,7 +151,8 @@ static void zsh(struct rg_str *out)
 
 static void fish(struct rg_str *out)
 {
-	rg_str_add(out, "# fish completion of ridge; written by: ridge completion fish\ncomplete -c ridge -f\n");
+	rg_str_add(out,
+		   "# fish completion of ridge; written by: ridge completion fish\ncomplete -c ridge -f\n");
 	for (int i = 0; i < rg_n_cmds; i++) {
 		const struct rg_cmd *c = &rg_cmds[i];
 		struct rg_str words = { 0 };
@@ -162,8 +163,8 @@ static void fish(struct rg_str *out)
 		for (int k = 0; k < RG_OPT_COUNT; k++) {
 			if (!(c->options >> k & 1))
 				continue;
-			rg_str_printf(out, "complete -c ridge -n '__fish_seen_subcommand_from %s' -l %s", c->name,
-				      rg_opts[k].name);
+			rg_str_printf(out, "complete -c ridge -n '__fish_seen_subcommand_from %s' -l %s",
+				      c->name, rg_opts[k].name);
 			if (rg_opts[k].letter)
 				rg_str_printf(out, " -s %c", rg_opts[k].letter);
 			if (k == RG_OPT_FORMAT && c->formats)
@@ -176,10 +177,11 @@ static void fish(struct rg_str *out)
 		}
 		argument_words(&words, c);
 		if (words.len)
-			rg_str_printf(out, "complete -c ridge -n '__fish_seen_subcommand_from %s' -a '%s'\n", c->name,
-				      rg_str_text(&words));
+			rg_str_printf(out, "complete -c ridge -n '__fish_seen_subcommand_from %s' -a '%s'\n",
+				      c->name, rg_str_text(&words));
 		if (strstr(c->positional, "MODEL"))
-			rg_str_printf(out, "complete -c ridge -n '__fish_seen_subcommand_from %s' -F\n", c->name);
+			rg_str_printf(out, "complete -c ridge -n '__fish_seen_subcommand_from %s' -F\n",
+				      c->name);
 		if (words.failed)
 			out->failed = true;
 		rg_str_free(&words);

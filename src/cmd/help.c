@@ -59,7 +59,8 @@ static void lines(struct rg_str *out, const char *text, const char *front)
 static const char *option_key(char *buf, size_t cap, const struct rg_opt *o)
 {
 	if (o->letter)
-		snprintf(buf, cap, "-%c, --%s%s%s", o->letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+		snprintf(buf, cap, "-%c, --%s%s%s", o->letter, o->name, o->value ? " " : "",
+			 o->value ? o->value : "");
 	else
 		snprintf(buf, cap, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
 	return buf;
@@ -85,10 +86,12 @@ void rg_help_summary(struct rg_str *out, int columns)
 			item(out, rg_cmds[i].name, rg_cmds[i].summary, 12, columns);
 	rg_str_add(out, "\n");
 	paragraphs(out,
-		   "MODEL is an ONNX file or a builtin: name; RUN is a number, a tag, or last (the default). ridge help VERB "
+		   "MODEL is an ONNX file or a builtin: name; RUN is a number, a tag, or last (the default). "
+		   "ridge help VERB "
 		   "explains one verb.",
 		   columns);
-	rg_str_add(out, "\nto begin:\n  ridge record builtin:resnet50\n  ridge report\n  ridge plot roofline\n");
+	rg_str_add(out,
+		   "\nto begin:\n  ridge record builtin:resnet50\n  ridge report\n  ridge plot roofline\n");
 }
 
 void rg_help_verb(struct rg_str *out, const struct rg_cmd *c, int columns)
@@ -115,25 +118,28 @@ void rg_help_markdown(struct rg_str *out)
 {
 	char key[96], help[256];
 
-	rg_str_add(out,
-		   "# Commands\n\n"
-		   "Written by `ridge help --format md` from the command table; a test holds this file against it.\n\n"
-		   "Options may stand anywhere, as `--name value` or `--name=value`; after `--` nothing is an option. "
-		   "`MODEL` is an ONNX file or a `builtin:` name. `RUN` is a number, a tag, or `last` (the default). "
-		   "Where both are possible, an existing file or a `builtin:` name comes first.\n\n"
-		   "Data goes to standard output, everything else to standard error. Colour and the progress line appear "
-		   "only on a terminal, colour never when `NO_COLOR` is set.\n\n"
-		   "| exit code | means |\n|---:|---|\n"
-		   "| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n"
-		   "| 3 | this machine cannot measure that |\n"
-		   "| 130 | interrupted; what was recorded is kept |\n\n"
-		   "| environment | means |\n|---|---|\n"
-		   "| `RIDGE_DB` | the database, where `--db` is not given |\n"
-		   "| `NO_COLOR` | not empty: no colour |\n\n");
+	rg_str_add(out, "# Commands\n\n"
+			"Written by `ridge help --format md` from the command table; a test holds this file "
+			"against it.\n\n"
+			"Options may stand anywhere, as `--name value` or `--name=value`; after `--` nothing "
+			"is an option. `MODEL` is an ONNX file or a `builtin:` name. `RUN` is a number, a tag, or `last` "
+			"(the default). "
+			"Where both are possible, an existing file or a `builtin:` name comes first.\n\n"
+			"Data goes to standard output, everything else to standard error. Colour and the "
+			"progress line appear "
+			"only on a terminal, colour never when `NO_COLOR` is set.\n\n"
+			"| exit code | means |\n|---:|---|\n"
+			"| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n"
+			"| 3 | this machine cannot measure that |\n"
+			"| 130 | interrupted; what was recorded is kept |\n\n"
+			"| environment | means |\n|---|---|\n"
+			"| `RIDGE_DB` | the database, where `--db` is not given |\n"
+			"| `NO_COLOR` | not empty: no colour |\n\n");
 	for (int i = 0; i < rg_n_cmds; i++) {
 		const struct rg_cmd *c = &rg_cmds[i];
 
-		rg_str_printf(out, "## ridge %s%s%s\n\n", c->name, c->positional[0] ? " " : "", c->positional);
+		rg_str_printf(out, "## ridge %s%s%s\n\n", c->name, c->positional[0] ? " " : "",
+			      c->positional);
 		rg_str_printf(out, "%s.\n\n", c->summary);
 		for (const char *p = c->details; *p;) {
 			size_t len = strcspn(p, "\n");
@@ -144,7 +150,8 @@ void rg_help_markdown(struct rg_str *out)
 		rg_str_add(out, "| option | |\n|---|---|\n");
 		for (int k = 0; k < RG_OPT_COUNT; k++)
 			if (c->options >> k & 1)
-				rg_str_printf(out, "| `%s` | %s |\n", option_key(key, sizeof(key), &rg_opts[k]),
+				rg_str_printf(out, "| `%s` | %s |\n",
+					      option_key(key, sizeof(key), &rg_opts[k]),
 					      option_help(help, sizeof(help), c, &rg_opts[k]));
 		rg_str_add(out, "\n```\n");
 		lines(out, c->examples, "");

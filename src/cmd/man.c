@@ -85,13 +85,15 @@ static void verb(struct rg_str *out, const struct rg_cmd *c)
 void rg_help_man(struct rg_str *out)
 {
 	rg_str_printf(out, ".TH RIDGE 1 \"\" \"ridge %s\" \"User Commands\"\n", rg_cmd_version);
-	rg_str_add(out, ".SH NAME\nridge \\- performance analysis and Roofline of neural network inference\n"
-			".SH SYNOPSIS\n.B ridge\n.I VERB\n[ARGUMENTS] [OPTIONS]\n"
-			".SH DESCRIPTION\nruns a model in an executor whose every kernel is instrumented, keeps what it\n"
-			"measured in one SQLite database, and says where the time goes, what the ceiling is,\n"
-			"and what is worth changing.\n.PP\n"
-			"MODEL is an ONNX file or a builtin: name. RUN is a number, a tag, or last (the default).\n"
-			".SH VERBS\n");
+	rg_str_add(
+	    out,
+	    ".SH NAME\nridge \\- performance analysis and Roofline of neural network inference\n"
+	    ".SH SYNOPSIS\n.B ridge\n.I VERB\n[ARGUMENTS] [OPTIONS]\n"
+	    ".SH DESCRIPTION\nruns a model in an executor whose every kernel is instrumented, keeps what it\n"
+	    "measured in one SQLite database, and says where the time goes, what the ceiling is,\n"
+	    "and what is worth changing.\n.PP\n"
+	    "MODEL is an ONNX file or a builtin: name. RUN is a number, a tag, or last (the default).\n"
+	    ".SH VERBS\n");
 	for (int i = 0; i < rg_n_cmds; i++)
 		verb(out, &rg_cmds[i]);
 	rg_str_add(out, ".SH OPTIONS\n");

@@ -8,40 +8,41 @@
 #define O(name) (UINT64_C(1) << RG_OPT_##name)
 
 const struct rg_opt rg_opts[RG_OPT_COUNT] = {
-	[RG_OPT_DB] = { RG_OPT_DB, "db", 0, "FILE", false,
-		"database (default: RIDGE_DB, else ridge.db in the working directory)" },
-	[RG_OPT_THREADS] = { RG_OPT_THREADS, "threads", 0, "N", false,
-		"worker threads (default: one per core that this process may use)" },
-	[RG_OPT_ITERATIONS] = { RG_OPT_ITERATIONS, "iterations", 'n', "N", false, "timed iterations" },
-	[RG_OPT_DURATION] = { RG_OPT_DURATION, "duration", 0, "TIME", false,
-		"time to keep iterating instead: 5s, 200ms, 2m" },
-	[RG_OPT_WARMUP] = { RG_OPT_WARMUP, "warmup", 0, "N", false,
-		"iterations before the clock counts (default: until steady)" },
-	[RG_OPT_SEED] = { RG_OPT_SEED, "seed", 0, "N", false, "seed of generated inputs (default 1)" },
-	[RG_OPT_TAG] = { RG_OPT_TAG, "tag", 0, "NAME", false, "name for the run; RUN then accepts it" },
-	[RG_OPT_FORMAT] = { RG_OPT_FORMAT, "format", 0, "FORMAT", false, "form of what goes to standard output" },
-	[RG_OPT_QUIET] = { RG_OPT_QUIET, "quiet", 'q', NULL, false, "no progress, no summary; errors only" },
-	[RG_OPT_INPUT] = { RG_OPT_INPUT, "input", 'i', "NAME=FILE.npy", true, "value of a model input" },
-	[RG_OPT_INPUT_RANGE] = { RG_OPT_INPUT_RANGE, "input-range", 0, "NAME=LO..HI", true,
-		"range of a generated input" },
-	[RG_OPT_SHAPE] = { RG_OPT_SHAPE, "shape", 0, "NAME=1x3x640x640", true, "shape of a model input" },
-	[RG_OPT_DIM] = { RG_OPT_DIM, "dim", 0, "NAME=N", true, "value of a named dimension (batch=4)" },
-	[RG_OPT_OUTPUT] = { RG_OPT_OUTPUT, "output", 'o', "FILE", false,
-		"where the picture goes: .svg, .png, .pdf, .gp (the script), or - for the terminal" },
-	[RG_OPT_OUTPUT_DIR] = { RG_OPT_OUTPUT_DIR, "output-dir", 0, "DIR", false,
-		"folder for one .npy file an output" },
-	[RG_OPT_OP] = { RG_OPT_OP, "op", 0, "NAME", false, "an operator, or an operator type for all of that type" },
-	[RG_OPT_SPEEDUP] = { RG_OPT_SPEEDUP, "speedup", 0, "FACTOR", false,
-		"how many times faster it becomes; inf removes it (default 2)" },
-	[RG_OPT_KERNEL] = { RG_OPT_KERNEL, "kernel", 0, "OP=KERNEL", true,
-		"kernel to use for an operator or operator type" },
-	[RG_OPT_ISA] = { RG_OPT_ISA, "isa", 0, "LEVEL", false,
-		"use at most this instruction set: sse2, avx2, avx512, native" },
-	[RG_OPT_TOP] = { RG_OPT_TOP, "top", 0, "N", false, "show the N longest operators only" },
-	[RG_OPT_SIZE] = { RG_OPT_SIZE, "size", 0, "WxH", false,
-		"size of a picture: pixels, or columns and rows in the terminal" },
-	[RG_OPT_QUICK] = { RG_OPT_QUICK, "quick", 0, NULL, false, "a shorter, rougher measurement" },
-	[RG_OPT_HELP] = { RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit" },
+	[RG_OPT_DB] = {RG_OPT_DB, "db", 0, "FILE", false,
+		   "database (default: RIDGE_DB, else ridge.db in the working directory)"},
+	[RG_OPT_THREADS] = {RG_OPT_THREADS, "threads", 0, "N", false,
+			"worker threads (default: one per core that this process may use)"},
+	[RG_OPT_ITERATIONS] = {RG_OPT_ITERATIONS, "iterations", 'n', "N", false, "timed iterations"},
+	[RG_OPT_DURATION] = {RG_OPT_DURATION, "duration", 0, "TIME", false,
+			 "time to keep iterating instead: 5s, 200ms, 2m"},
+	[RG_OPT_WARMUP] = {RG_OPT_WARMUP, "warmup", 0, "N", false,
+			   "iterations before the clock counts (default: until steady)"},
+	[RG_OPT_SEED] = {RG_OPT_SEED, "seed", 0, "N", false, "seed of generated inputs (default 1)"},
+	[RG_OPT_TAG] = {RG_OPT_TAG, "tag", 0, "NAME", false, "name for the run; RUN then accepts it"},
+	[RG_OPT_FORMAT] = {RG_OPT_FORMAT, "format", 0, "FORMAT", false, "form of what goes to standard output"},
+	[RG_OPT_QUIET] = {RG_OPT_QUIET, "quiet", 'q', NULL, false, "no progress, no summary; errors only"},
+	[RG_OPT_INPUT] = {RG_OPT_INPUT, "input", 'i', "NAME=FILE.npy", true, "value of a model input"},
+	[RG_OPT_INPUT_RANGE] = {RG_OPT_INPUT_RANGE, "input-range", 0, "NAME=LO..HI", true,
+				"range of a generated input"},
+	[RG_OPT_SHAPE] = {RG_OPT_SHAPE, "shape", 0, "NAME=1x3x640x640", true, "shape of a model input"},
+	[RG_OPT_DIM] = {RG_OPT_DIM, "dim", 0, "NAME=N", true, "value of a named dimension (batch=4)"},
+	[RG_OPT_OUTPUT] = {RG_OPT_OUTPUT, "output", 'o', "FILE", false,
+			   "where the picture goes: .svg, .png, .pdf, .gp (the script), or - for the terminal"},
+	[RG_OPT_OUTPUT_DIR] = {RG_OPT_OUTPUT_DIR, "output-dir", 0, "DIR", false,
+			   "folder for one .npy file an output"},
+	[RG_OPT_OP] = {RG_OPT_OP, "op", 0, "NAME", false,
+		   "an operator, or an operator type for all of that type"},
+	[RG_OPT_SPEEDUP] = {RG_OPT_SPEEDUP, "speedup", 0, "FACTOR", false,
+			"how many times faster it becomes; inf removes it (default 2)"},
+	[RG_OPT_KERNEL] = {RG_OPT_KERNEL, "kernel", 0, "OP=KERNEL", true,
+			   "kernel to use for an operator or operator type"},
+	[RG_OPT_ISA] = {RG_OPT_ISA, "isa", 0, "LEVEL", false,
+			"use at most this instruction set: sse2, avx2, avx512, native"},
+	[RG_OPT_TOP] = {RG_OPT_TOP, "top", 0, "N", false, "show the N longest operators only"},
+	[RG_OPT_SIZE] = {RG_OPT_SIZE, "size", 0, "WxH", false,
+			 "size of a picture: pixels, or columns and rows in the terminal"},
+	[RG_OPT_QUICK] = {RG_OPT_QUICK, "quick", 0, NULL, false, "a shorter, rougher measurement"},
+	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
 #define RUNNING (O(THREADS) | O(SEED) | O(INPUT) | O(INPUT_RANGE) | O(SHAPE) | O(DIM) | O(KERNEL) | O(ISA))
@@ -49,68 +50,68 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 #define READING (O(DB) | O(QUIET) | O(HELP))
 
 const struct rg_cmd rg_cmds[] = {
-	{ "record", "MODEL", 1, 1, "run a model, measure it, and keep the run in the database",
-	  "MODEL is an ONNX file or a built-in model: builtin:resnet50, builtin:mobilenet-v2, builtin:bert-base, "
-	  "builtin:mlp.\n"
-	  "The recording warms up until it is steady, times every operator, interleaves iterations without "
-	  "instrumentation to state its own overhead, and measures the roofs of the machine before and after. "
-	  "Interrupted with Ctrl-C, it keeps what it has. Inputs are generated from the seed, valid for their use "
-	  "(token ids inside the vocabulary, masks of ones), unless --input gives them.\n"
-	  "Nothing goes to standard output, except with --format json: {\"run\": N, ...}.",
-	  "ridge record builtin:resnet50\n"
-	  "ridge record det.onnx --shape x=1x3x640x640 --iterations 50 --tag before\n"
-	  "ridge record builtin:bert-base --dim seq=64 --duration 5s",
-	  RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(HELP), "table json", rg_cmd_record },
-	{ "run", "MODEL", 1, 1, "just execute a model once and look at its outputs",
-	  "Nothing is recorded. For every output: type, shape, least, greatest and mean value, and how many are NaN; "
-	  "with --output-dir each output is written to DIR/NAME.npy.",
-	  "ridge run det.onnx --shape x=1x3x640x640 --input x=image.npy --output-dir out\n"
-	  "ridge run builtin:mlp --format json",
-	  RUNNING | O(OUTPUT_DIR) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_run },
-	{ "runs", "", 0, 0, "list the recorded runs, newest first", "", "ridge runs\nridge runs --format json",
-	  READING | O(FORMAT), "table json csv md", rg_cmd_runs },
-	{ "report", "[RUN]", 0, 1, "where the time goes: latency, totals, operators by time",
-	  "RUN is a number, a tag, or last (the default). docs/report.md explains every line and column, docs/json.md "
-	  "the JSON.",
-	  "ridge report\nridge report before --top 10\nridge report 3 --format json",
-	  READING | O(FORMAT) | O(TOP), "table json csv md", rg_cmd_report },
-	{ "plot", "roofline|tail [RUN]", 1, 2, "draw a run: its Roofline, or its tail latency",
-	  "roofline: operators under one roof a memory level, log-log, sized by their share of the time.\n"
-	  "tail: latency against percentile on the axis of wrk2 and HdrHistogram.\n"
-	  "The ending of FILE chooses the form: .svg, .png, .pdf, or .gp for the gnuplot script. - (the default) draws "
-	  "in the terminal. gnuplot must be installed (Debian: gnuplot-nox).",
-	  "ridge plot roofline -o roofline.svg\nridge plot tail before -o tail.png --size 1200x800\n"
-	  "ridge plot roofline",
-	  READING | O(OUTPUT) | O(SIZE), NULL, rg_cmd_plot },
-	{ "path", "[RUN]", 0, 1, "the critical path of one recorded inference",
-	  "Every moment of the wall time belongs to one segment: a step, a step waited for because its lane was busy, or "
-	  "a gap. They sum to the wall time. Beside it: the longest chain of data edges, and the slack of each step.",
-	  "ridge path\nridge path before --format json", READING | O(FORMAT), "table json csv md", rg_cmd_path },
-	{ "whatif", "[RUN]", 0, 1, "what if an operator were faster: replayed, beside Amdahl's bound",
-	  "--op names an operator, or an operator type for all of that type. The recorded schedule is replayed with "
-	  "their times divided by --speedup.",
-	  "ridge whatif --op Conv --speedup 2\nridge whatif before --op Softmax --speedup inf",
-	  READING | O(FORMAT) | O(OP) | O(SPEEDUP), "table json md", rg_cmd_whatif },
-	{ "check", "[MODEL|RUN]", 0, 1, "answer the 24 questions of the checklist",
-	  "An existing file or a builtin: name is recorded first, with the options of ridge record; anything else is a "
-	  "run (default: last). Each answer has a verdict (good, attention, problem, unknown), a sentence, figures with "
-	  "their provenance, and the evidence.",
-	  "ridge check builtin:resnet50\nridge check last --format json",
-	  RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(HELP), "table json md", rg_cmd_check },
-	{ "machine", "", 0, 0, "measure the ceilings of this machine: peak and bandwidth a level", "",
-	  "ridge machine\nridge machine --quick --format json",
-	  O(THREADS) | O(ISA) | O(QUICK) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_machine },
-	{ "doctor", "", 0, 0, "what this machine lets us measure, and why not", "", "ridge doctor",
-	  O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_doctor },
-	{ "tui", "[MODEL|RUN]", 0, 1, "look around in the terminal",
-	  "With a MODEL, a key records it. Keys are shown at the bottom; ? explains them.",
-	  "ridge tui\nridge tui builtin:resnet50", RECORDING | O(DB) | O(HELP), NULL, rg_cmd_tui },
-	{ "help", "[VERB]", 0, 1, "explain a verb",
-	  "--format md writes the reference of all verbs (docs/commands.md).", "ridge help record",
-	  O(FORMAT) | O(HELP), "table md", rg_cmd_help },
-	{ "completion", "bash|zsh|fish", 1, 1, "print a completion script for a shell", "",
-	  "source <(ridge completion bash)\nridge completion fish > ~/.config/fish/completions/ridge.fish", O(HELP), NULL,
-	  rg_cmd_completion, true },
-	{ "man", "", 0, 0, "print the manual page", "", "ridge man | man -l -", O(HELP), NULL, rg_cmd_man, true },
+	{"record", "MODEL", 1, 1, "run a model, measure it, and keep the run in the database",
+	 "MODEL is an ONNX file or a built-in model: builtin:resnet50, builtin:mobilenet-v2, builtin:bert-base, "
+	 "builtin:mlp.\nThe recording warms up until it is steady, times every operator, interleaves iterations without "
+	 "instrumentation to state its own overhead, and measures the roofs of the machine before and after. "
+	 "Interrupted with Ctrl-C, it keeps what it has. Inputs are generated from the seed, valid for their use "
+	 "(token ids inside the vocabulary, masks of ones), unless --input gives them.\n"
+	 "Nothing goes to standard output, except with --format json: {\"run\": N, ...}.",
+	 "ridge record builtin:resnet50\n"
+	 "ridge record det.onnx --shape x=1x3x640x640 --iterations 50 --tag before\n"
+	 "ridge record builtin:bert-base --dim seq=64 --duration 5s",
+	 RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(HELP), "table json", rg_cmd_record},
+	{"run", "MODEL", 1, 1, "just execute a model once and look at its outputs",
+	 "Nothing is recorded. For every output: type, shape, least, greatest and mean value, and how many are "
+	 "NaN; with --output-dir each output is written to DIR/NAME.npy.",
+	 "ridge run det.onnx --shape x=1x3x640x640 --input x=image.npy --output-dir out\n"
+	 "ridge run builtin:mlp --format json",
+	 RUNNING | O(OUTPUT_DIR) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_run},
+	{"runs", "", 0, 0, "list the recorded runs, newest first", "", "ridge runs\nridge runs --format json",
+	 READING | O(FORMAT), "table json csv md", rg_cmd_runs},
+	{"report", "[RUN]", 0, 1, "where the time goes: latency, totals, operators by time",
+	 "RUN is a number, a tag, or last (the default). docs/report.md explains every line and column, "
+	 "docs/json.md the JSON.",
+	 "ridge report\nridge report before --top 10\nridge report 3 --format json", READING | O(FORMAT) | O(TOP),
+	 "table json csv md", rg_cmd_report},
+	{"plot", "roofline|tail [RUN]", 1, 2, "draw a run: its Roofline, or its tail latency",
+	 "roofline: operators under one roof a memory level, log-log, sized by their share of the time.\n"
+	 "tail: latency against percentile on the axis of wrk2 and HdrHistogram.\n"
+	 "The ending of FILE chooses the form: .svg, .png, .pdf, or .gp for the gnuplot script. - (the default) "
+	 "draws in the terminal. gnuplot must be installed (Debian: gnuplot-nox).",
+	 "ridge plot roofline -o roofline.svg\nridge plot tail before -o tail.png --size 1200x800\n"
+	 "ridge plot roofline",
+	 READING | O(OUTPUT) | O(SIZE), NULL, rg_cmd_plot},
+	{"path", "[RUN]", 0, 1, "the critical path of one recorded inference",
+	 "Every moment of the wall time belongs to one segment: a step, a step waited for because its lane was "
+	 "busy, or a gap. They sum to the wall time. Beside it: the longest chain of data edges, and the slack of each "
+	 "step.",
+	 "ridge path\nridge path before --format json", READING | O(FORMAT), "table json csv md", rg_cmd_path},
+	{"whatif", "[RUN]", 0, 1, "what if an operator were faster: replayed, beside Amdahl's bound",
+	 "--op names an operator, or an operator type for all of that type. The recorded schedule is replayed "
+	 "with their times divided by --speedup.",
+	 "ridge whatif --op Conv --speedup 2\nridge whatif before --op Softmax --speedup inf",
+	 READING | O(FORMAT) | O(OP) | O(SPEEDUP), "table json md", rg_cmd_whatif},
+	{"check", "[MODEL|RUN]", 0, 1, "answer the 24 questions of the checklist",
+	 "An existing file or a builtin: name is recorded first, with the options of ridge record; anything else "
+	 "is a run (default: last). Each answer has a verdict (good, attention, problem, unknown), a sentence, "
+	 "figures with their provenance, and the evidence.",
+	 "ridge check builtin:resnet50\nridge check last --format json",
+	 RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(HELP), "table json md", rg_cmd_check},
+	{"machine", "", 0, 0, "measure the ceilings of this machine: peak and bandwidth a level", "",
+	 "ridge machine\nridge machine --quick --format json",
+	 O(THREADS) | O(ISA) | O(QUICK) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_machine},
+	{"doctor", "", 0, 0, "what this machine lets us measure, and why not", "", "ridge doctor",
+	 O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_doctor},
+	{"tui", "[MODEL|RUN]", 0, 1, "look around in the terminal",
+	 "With a MODEL, a key records it. Keys are shown at the bottom; ? explains them.",
+	 "ridge tui\nridge tui builtin:resnet50", RECORDING | O(DB) | O(HELP), NULL, rg_cmd_tui},
+	{"help", "[VERB]", 0, 1, "explain a verb",
+	 "--format md writes the reference of all verbs (docs/commands.md).", "ridge help record",
+	 O(FORMAT) | O(HELP), "table md", rg_cmd_help},
+	{"completion", "bash|zsh|fish", 1, 1, "print a completion script for a shell", "",
+	 "source <(ridge completion bash)\nridge completion fish > ~/.config/fish/completions/ridge.fish",
+	 O(HELP), NULL, rg_cmd_completion, true},
+	{"man", "", 0, 0, "print the manual page", "", "ridge man | man -l -", O(HELP), NULL, rg_cmd_man, true},
 };
 const int rg_n_cmds = sizeof(rg_cmds) / sizeof(rg_cmds[0]);

@@ -80,9 +80,12 @@ static void test_record_options(void **state)
 	char buf[512];
 
 	assert_int_equal(parse(&a, buf, sizeof(buf),
-			       "record m.onnx --threads 2 -n 7 --warmup 3 --seed 9 --tag base --shape x=1x3x8x8 --dim batch=4 "
-			       "--dim seq=16 --input a=b=c.npy -i y=z.npy --input-range x=-1..2.5 --kernel /a=b/Conv=ref --isa avx2 -q",
-			       &err), 0);
+				   "record m.onnx --threads 2 -n 7 --warmup 3 --seed 9 --tag base --shape "
+				   "x=1x3x8x8 --dim batch=4 "
+				   "--dim seq=16 --input a=b=c.npy -i y=z.npy --input-range x=-1..2.5 --kernel "
+				   "/a=b/Conv=ref --isa avx2 -q",
+				   &err),
+			 0);
 	assert_int_equal(a.session.threads, 2);
 	assert_int_equal(a.session.iterations, 7);
 	assert_int_equal(a.session.duration_ns, -1);
@@ -226,9 +229,38 @@ static void test_nearest(void **state)
 static void test_random_lines(void **state)
 {
 	static const char *const word[] = {
-		"record", "report", "plot", "--", "-", "--db", "--threads", "4", "--shape", "x=1x2", "=", "--input-range",
-		"a=1..2", "..", "-o", "-q", "--format=json", "--size", "8x8", "--dim", "b=1", "-i", "-n", "--kernel", "a=b=c",
-		"--help", "--version", "\xff", "--=", "--format", "-ox", "whatif",
+		"record",
+		"report",
+		"plot",
+		"--",
+		"-",
+		"--db",
+		"--threads",
+		"4",
+		"--shape",
+		"x=1x2",
+		"=",
+		"--input-range",
+		"a=1..2",
+		"..",
+		"-o",
+		"-q",
+		"--format=json",
+		"--size",
+		"8x8",
+		"--dim",
+		"b=1",
+		"-i",
+		"-n",
+		"--kernel",
+		"a=b=c",
+		"--help",
+		"--version",
+		"\xff",
+		"--=",
+		"--format",
+		"-ox",
+		"whatif",
 	};
 	uint64_t s = rg_rng_stream(11, "lines");
 	uint64_t at = 0;
@@ -264,7 +296,9 @@ static void test_out_of_memory(void **state)
 		bool failed;
 
 		rg_alloc_fail_at(n);
-		rc = parse(&a, buf, sizeof(buf), "record m --shape x=1x2 --dim a=1 --input q=r --kernel c=d --input-range x=1..2", &err);
+		rc = parse(&a, buf, sizeof(buf),
+			   "record m --shape x=1x2 --dim a=1 --input q=r --kernel c=d --input-range x=1..2",
+			   &err);
 		failed = rg_alloc_did_fail();
 		rg_alloc_fail_at(0);
 		rg_args_free(&a);
@@ -379,7 +413,8 @@ static void test_bash_completion(void **state)
 {
 	static const char ask[] =
 		"\nset -u\ntry() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _ridge; }\n"
-		"try ridge re; [[ \" ${COMPREPLY[*]} \" == *' record '* && \" ${COMPREPLY[*]} \" == *' report '* ]] || exit 11\n"
+		"try ridge re; [[ \" ${COMPREPLY[*]} \" == *' record '* && \" ${COMPREPLY[*]} \" == *' report '* "
+		"]] || exit 11\n"
 		"try ridge report --format ''; [[ \"${COMPREPLY[*]}\" == 'table json csv md' ]] || exit 12\n"
 		"try ridge runs --th; [[ ${#COMPREPLY[@]} == 0 ]] || exit 13\n"
 		"try ridge record --th; [[ \"${COMPREPLY[*]}\" == --threads ]] || exit 14\n"
@@ -436,7 +471,8 @@ static void test_man(void **state)
 	}
 	/* No line begins with a dot or quote that is not a macro of man(7). */
 	for (const char *p = rg_str_text(&s); p; p = strchr(p, '\n')) {
-		static const char *const macros[] = { ".TH ", ".SH ", ".SS ", ".TP\n", ".PP\n", ".B ", ".I ", ".nf\n", ".fi\n" };
+		static const char *const macros[] = {".TH ", ".SH ", ".SS ",  ".TP\n", ".PP\n",
+							 ".B ",  ".I ",  ".nf\n", ".fi\n"};
 		bool known = false;
 
 		p += *p == '\n';

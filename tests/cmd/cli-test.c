@@ -218,7 +218,7 @@ static void test_record_and_look(void **state)
 	expect("whatif first --op Gemm --speedup 2 --format json", 0);
 	j = parse_out();
 	assert_true(json_number_value(json_object_get(j, "gain")) <=
-		    json_number_value(json_object_get(j, "limit_gain")) * 1.001);
+			json_number_value(json_object_get(j, "limit_gain")) * 1.001);
 	json_decref(j);
 	expect("check first --format json", 0);
 	j = parse_out();
@@ -257,7 +257,8 @@ static void test_run(void **state)
 	j = parse_out();
 	assert_int_equal(json_array_size(json_object_get(j, "outputs")), 1);
 	o = json_array_get(json_object_get(j, "outputs"), 0);
-	assert_true(json_number_value(json_object_get(o, "max")) > json_number_value(json_object_get(o, "min")));
+	assert_true(json_number_value(json_object_get(o, "max")) >
+			json_number_value(json_object_get(o, "min")));
 	snprintf(path, sizeof(path), "%s/%.60s", folder, json_string_value(json_object_get(o, "path")));
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size > 128);

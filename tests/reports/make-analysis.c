@@ -20,9 +20,23 @@ static struct rg_analysis *base(int n_ops, int n_latency)
 		abort();
 	a->rec = r;
 	r->run = (struct rg_run){
-		.id = 12, .tag = "", .model = "", .model_name = "", .model_sha256 = "", .command = "", .version = "0.1.0",
-		.started_unix_ns = 1767225600000000000, .threads = 1, .warmup_iterations = -1, .iterations = -1,
-		.duration_ns = -1, .seed = 1, .status = RG_RUN_COMPLETE, .message = "", .ended_unix_ns = -1, .p50_ns = NAN,
+		.id = 12,
+		.tag = "",
+		.model = "",
+		.model_name = "",
+		.model_sha256 = "",
+		.command = "",
+		.version = "0.1.0",
+		.started_unix_ns = 1767225600000000000,
+		.threads = 1,
+		.warmup_iterations = -1,
+		.iterations = -1,
+		.duration_ns = -1,
+		.seed = 1,
+		.status = RG_RUN_COMPLETE,
+		.message = "",
+		.ended_unix_ns = -1,
+		.p50_ns = NAN,
 	};
 	a->n_latency = n_latency;
 	a->latency_sorted_ns = calloc((size_t)n_latency + 1, sizeof(double));
@@ -41,13 +55,33 @@ static struct rg_analysis *base(int n_ops, int n_latency)
 		abort();
 	for (int i = 0; i < n_ops; i++) {
 		r->steps[i] = (struct rg_step_row){
-			.index = i, .name = "", .op_type = "", .domain = "", .op_kind = "", .kernel = "", .kernel_reason = "",
-			.dtype = "", .shape = "", .flops = -1, .read_bytes = -1, .write_bytes = -1,
+			.index = i,
+			.name = "",
+			.op_type = "",
+			.domain = "",
+			.op_kind = "",
+			.kernel = "",
+			.kernel_reason = "",
+			.dtype = "",
+			.shape = "",
+			.flops = -1,
+			.read_bytes = -1,
+			.write_bytes = -1,
 		};
 		a->ops[i] = (struct rg_op_stat){
-			.step = &r->steps[i], .time_ns = NAN, .low_ns = NAN, .high_ns = NAN, .share = NAN, .flops = NAN,
-			.bytes = NAN, .intensity = NAN, .flop_rate = NAN, .byte_rate = NAN, .roof_ns = NAN,
-			.headroom = NAN, .imbalance = NAN,
+			.step = &r->steps[i],
+			.time_ns = NAN,
+			.low_ns = NAN,
+			.high_ns = NAN,
+			.share = NAN,
+			.flops = NAN,
+			.bytes = NAN,
+			.intensity = NAN,
+			.flop_rate = NAN,
+			.byte_rate = NAN,
+			.roof_ns = NAN,
+			.headroom = NAN,
+			.imbalance = NAN,
 		};
 	}
 	return a;
@@ -72,7 +106,7 @@ struct rg_analysis *make_empty(void)
 }
 
 static void fill_op(struct rg_op_stat *op, double time_ns, double total_ns, double flops, double bytes,
-		    const char *bound, double roof_ns)
+			const char *bound, double roof_ns)
 {
 	op->time_ns = time_ns;
 	op->low_ns = time_ns * 0.98;
@@ -134,44 +168,44 @@ struct rg_analysis *make_plausible(void)
 		const char *name, *type, *kernel, *shape, *bound;
 		double time_us, mflops, kbytes, roof_us;
 	} op[] = {
-		{ "conv1", "Conv", "im2col+openblas", "1x64x112x112", "compute", 2410, 236, 3850, 979 },
-		{ "bn_conv1", "Relu", "ref", "1x64x112x112", "DRAM", 912, 0.803, 6423, 351 },
-		{ "pool1", "MaxPool", "ref", "1x64x56x56", "DRAM", 1480, 1.81, 4014, 219 },
-		{ "res2a_branch2a", "Conv", "im2col+openblas", "1x64x56x56", "compute", 260, 25.7, 1622, 107 },
-		{ "res2a_branch2b", "Conv", "im2col+openblas", "1x64x56x56", "compute", 1510, 231, 1753, 959 },
-		{ "res2a_branch2c", "Conv", "im2col+openblas", "1x256x56x56", "L3", 940, 103, 4080, 427 },
-		{ "res2a_branch1", "Conv", "im2col+openblas", "1x256x56x56", "L3", 935, 103, 4080, 427 },
-		{ "res2a", "Add", "ref", "1x256x56x56", "DRAM", 1210, 0.803, 9633, 526 },
-		{ "res2a_relu", "Relu", "ref", "1x256x56x56", "DRAM", 1130, 0.803, 6422, 351 },
-		{ "res2b_branch2a", "Conv", "im2col+openblas", "1x64x56x56", "L3", 930, 103, 4080, 427 },
-		{ "res2b_branch2b", "Conv", "im2col+openblas", "1x64x56x56", "compute", 1505, 231, 1753, 959 },
-		{ "res2b_branch2c", "Conv", "im2col+openblas", "1x256x56x56", "L3", 938, 103, 4080, 427 },
-		{ "res3a_branch2b", "Conv", "im2col+openblas", "1x128x28x28", "compute", 1330, 231, 1393, 959 },
-		{ "res4a_branch2b", "Conv", "im2col+openblas", "1x256x14x14", "compute", 1290, 231, 2761, 959 },
-		{ "res5a_branch2b", "Conv", "im2col+openblas", "1x512x7x7", "L3", 1402, 231, 9638, 959 },
-		{ "res5b_branch2b", "Conv", "im2col+openblas", "1x512x7x7", "L3", 1399, 231, 9638, 959 },
-		{ "pool5", "GlobalAveragePool", "ref", "1x2048x1x1", "L2", 31, 0.1, 410, 2.2 },
-		{ "flatten", "Flatten", "ref", "1x2048", "overhead", 0.9, NAN, 16, NAN },
-		{ "fc1000", "Gemm", "openblas", "1x1000", "DRAM", 262, 4.1, 8208, 449 },
-		{ "shape_of", "Shape", "ref", "4", NULL, 0.4, 0, 0.03, NAN },
-		{ "prob_max", "ReduceMax", "ref", "1x1", "L1", 0.8, 0.001, 4, 0.01 },
-		{ "prob", "Softmax", "ref", "1x1000", "overhead", 6.1, 0.003, 8, 0.02 },
-		{ "never_timed", "Identity", "ref", "1x1000", NULL, NAN, NAN, NAN, NAN },
-		{ "split_heads", "Transpose", "ref", "scalar", "imbalance", 88, 0.2, 800, 43 },
+		{"conv1", "Conv", "im2col+openblas", "1x64x112x112", "compute", 2410, 236, 3850, 979},
+		{"bn_conv1", "Relu", "ref", "1x64x112x112", "DRAM", 912, 0.803, 6423, 351},
+		{"pool1", "MaxPool", "ref", "1x64x56x56", "DRAM", 1480, 1.81, 4014, 219},
+		{"res2a_branch2a", "Conv", "im2col+openblas", "1x64x56x56", "compute", 260, 25.7, 1622, 107},
+		{"res2a_branch2b", "Conv", "im2col+openblas", "1x64x56x56", "compute", 1510, 231, 1753, 959},
+		{"res2a_branch2c", "Conv", "im2col+openblas", "1x256x56x56", "L3", 940, 103, 4080, 427},
+		{"res2a_branch1", "Conv", "im2col+openblas", "1x256x56x56", "L3", 935, 103, 4080, 427},
+		{"res2a", "Add", "ref", "1x256x56x56", "DRAM", 1210, 0.803, 9633, 526},
+		{"res2a_relu", "Relu", "ref", "1x256x56x56", "DRAM", 1130, 0.803, 6422, 351},
+		{"res2b_branch2a", "Conv", "im2col+openblas", "1x64x56x56", "L3", 930, 103, 4080, 427},
+		{"res2b_branch2b", "Conv", "im2col+openblas", "1x64x56x56", "compute", 1505, 231, 1753, 959},
+		{"res2b_branch2c", "Conv", "im2col+openblas", "1x256x56x56", "L3", 938, 103, 4080, 427},
+		{"res3a_branch2b", "Conv", "im2col+openblas", "1x128x28x28", "compute", 1330, 231, 1393, 959},
+		{"res4a_branch2b", "Conv", "im2col+openblas", "1x256x14x14", "compute", 1290, 231, 2761, 959},
+		{"res5a_branch2b", "Conv", "im2col+openblas", "1x512x7x7", "L3", 1402, 231, 9638, 959},
+		{"res5b_branch2b", "Conv", "im2col+openblas", "1x512x7x7", "L3", 1399, 231, 9638, 959},
+		{"pool5", "GlobalAveragePool", "ref", "1x2048x1x1", "L2", 31, 0.1, 410, 2.2},
+		{"flatten", "Flatten", "ref", "1x2048", "overhead", 0.9, NAN, 16, NAN},
+		{"fc1000", "Gemm", "openblas", "1x1000", "DRAM", 262, 4.1, 8208, 449},
+		{"shape_of", "Shape", "ref", "4", NULL, 0.4, 0, 0.03, NAN},
+		{"prob_max", "ReduceMax", "ref", "1x1", "L1", 0.8, 0.001, 4, 0.01},
+		{"prob", "Softmax", "ref", "1x1000", "overhead", 6.1, 0.003, 8, 0.02},
+		{"never_timed", "Identity", "ref", "1x1000", NULL, NAN, NAN, NAN, NAN},
+		{"split_heads", "Transpose", "ref", "scalar", "imbalance", 88, 0.2, 800, 43},
 	};
 	static const struct rg_fact facts[] = {
-		{ "machine.cpu", 0, "Example Xeon 8999Q @ 2.10GHz", 0, 0, "", RG_PROV_DECLARED, "" },
-		{ "machine.cores", 1, "", 2, 0, "", RG_PROV_DECLARED, "" },
-		{ "machine.memory_bytes", 1, "", 8589934592, 0, "bytes", RG_PROV_DECLARED, "" },
-		{ "machine.kernel", 0, "6.1.0-18-amd64", 0, 0, "", RG_PROV_DECLARED, "" },
-		{ "machine.hypervisor", 0, "yes", 0, 0, "", RG_PROV_DECLARED, "cpuid" },
-		{ "machine.governor", 3, "no cpufreq in sysfs", 0, 0, "", RG_PROV_UNAVAILABLE, "" },
-		{ "session.isa", 0, "avx512", 0, 0, "", RG_PROV_DECLARED, "" },
-		{ "session.span_cost_ns", 2, "", -1, 41.5, "ns", RG_PROV_MEASURED, "" },
-		{ "session.steady", 0, "no", 0, 0, "", RG_PROV_MEASURED, "" },
-		{ "process.peak_rss_bytes", 1, "", 251658240, 0, "bytes", RG_PROV_MEASURED, "VmHWM" },
-		{ "outputs.sha256", 0, "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", 0, 0, "",
-		  RG_PROV_MEASURED, "" },
+		{"machine.cpu", 0, "Example Xeon 8999Q @ 2.10GHz", 0, 0, "", RG_PROV_DECLARED, ""},
+		{"machine.cores", 1, "", 2, 0, "", RG_PROV_DECLARED, ""},
+		{"machine.memory_bytes", 1, "", 8589934592, 0, "bytes", RG_PROV_DECLARED, ""},
+		{"machine.kernel", 0, "6.1.0-18-amd64", 0, 0, "", RG_PROV_DECLARED, ""},
+		{"machine.hypervisor", 0, "yes", 0, 0, "", RG_PROV_DECLARED, "cpuid"},
+		{"machine.governor", 3, "no cpufreq in sysfs", 0, 0, "", RG_PROV_UNAVAILABLE, ""},
+		{"session.isa", 0, "avx512", 0, 0, "", RG_PROV_DECLARED, ""},
+		{"session.span_cost_ns", 2, "", -1, 41.5, "ns", RG_PROV_MEASURED, ""},
+		{"session.steady", 0, "no", 0, 0, "", RG_PROV_MEASURED, ""},
+		{"process.peak_rss_bytes", 1, "", 251658240, 0, "bytes", RG_PROV_MEASURED, "VmHWM"},
+		{"outputs.sha256", 0, "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", 0, 0,
+		 "", RG_PROV_MEASURED, ""},
 	};
 	int n = sizeof(op) / sizeof(op[0]);
 	struct rg_analysis *a = base(n, 1200);
@@ -186,8 +220,8 @@ struct rg_analysis *make_plausible(void)
 		r->steps[i].kernel = op[i].kernel;
 		r->steps[i].shape = op[i].shape;
 		r->steps[i].dtype = "float32";
-		fill_op(&a->ops[i], op[i].time_us * 1e3, total, op[i].mflops * 1e6, op[i].kbytes * 1e3, op[i].bound,
-			op[i].roof_us * 1e3);
+		fill_op(&a->ops[i], op[i].time_us * 1e3, total, op[i].mflops * 1e6, op[i].kbytes * 1e3,
+			op[i].bound, op[i].roof_us * 1e3);
 	}
 	a->ops[18].above_roof = true; /* fc1000: 262 us under a roof of 449 */
 	a->ops_total_ns = total;
@@ -226,10 +260,21 @@ struct rg_analysis *make_hostile(int n)
 {
 	static char longest[301];
 	static const char *const names[] = {
-		"$(touch /tmp/ridge-pwned)", "`touch /tmp/ridge-pwned`", "'; system(\"touch /tmp/ridge-pwned\"); '",
-		"\033[2J\033]0;title\007red", "two\nlines\ttab", "a|b,c\"d\"'e'\\f", "EOD", "@macro % %d %s {/Bold x}_y^z",
-		"\xff\xfe broken \xc3", "\xe2\x80\xae" "override", "=1+1", "<script>alert(1)</script>",
-		"\xe6\xb7\xb1\xe5\xb1\x82\xe7\xbd\x91\xe7\xbb\x9c", longest,
+		"$(touch /tmp/ridge-pwned)",
+		"`touch /tmp/ridge-pwned`",
+		"'; system(\"touch /tmp/ridge-pwned\"); '",
+		"\033[2J\033]0;title\007red",
+		"two\nlines\ttab",
+		"a|b,c\"d\"'e'\\f",
+		"EOD",
+		"@macro % %d %s {/Bold x}_y^z",
+		"\xff\xfe broken \xc3",
+		"\xe2\x80\xae"
+		"override",
+		"=1+1",
+		"<script>alert(1)</script>",
+		"\xe6\xb7\xb1\xe5\xb1\x82\xe7\xbd\x91\xe7\xbb\x9c",
+		longest,
 	};
 	int n_names = sizeof(names) / sizeof(names[0]);
 	struct rg_analysis *a = base(n, 7);
@@ -246,7 +291,8 @@ struct rg_analysis *make_hostile(int n)
 		r->steps[i].kernel = names[(i + 5) % n_names];
 		r->steps[i].shape = i % 3 ? "1x64x56x56" : names[(i + 7) % n_names];
 		r->steps[i].dtype = "float32";
-		fill_op(&a->ops[i], t, 5e8, t * (double)(1 + i % 90), t * 2, i % 5 ? "DRAM" : names[4], t / 3);
+		fill_op(&a->ops[i], t, 5e8, t * (double)(1 + i % 90), t * 2, i % 5 ? "DRAM" : names[4],
+			t / 3);
 	}
 	r->run.model = names[2];
 	r->run.model_name = names[0];

@@ -22,7 +22,8 @@
 #include "reports/plot.h"
 #include "reports/table.h"
 
-typedef int script_fn(struct rg_str *, const struct rg_analysis *, const struct rg_plot_options *, struct rg_error *);
+typedef int script_fn(struct rg_str *, const struct rg_analysis *, const struct rg_plot_options *,
+			  struct rg_error *);
 static script_fn *const scripts[] = { rg_plot_roofline_script, rg_plot_tail_script };
 
 static char folder[64];
@@ -141,9 +142,10 @@ static void test_roofline_holds(void **state)
 /* The axis names no percentile that n samples cannot tell. */
 static void test_tail_axis(void **state)
 {
-	static const struct { int n; const char *has, *lacks; } c[] = {
-		{ 1200, "'99.9%%' 1e3", "'99.99%%'" }, { 500, "'99%%' 100", "'99.9%%'" }, { 50, "'95%%' 20", "'99%%'" },
-		{ 7, "'75%%' 4", "'90%%'" }, { 1, "'50%%' 2", "'75%%'" },
+	static const struct { int n; const char *has, *lacks;
+	} c[] = {
+		{1200, "'99.9%%' 1e3", "'99.99%%'"}, {500, "'99%%' 100", "'99.9%%'"}, {50, "'95%%' 20", "'99%%'"},
+		{7, "'75%%' 4", "'90%%'"},           {1, "'50%%' 2", "'75%%'"},
 	};
 
 	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
@@ -213,7 +215,8 @@ static void test_pictures(void **state)
 				struct stat st;
 				FILE *file;
 
-				snprintf(path, sizeof(path), "%s/it's %zu%zu.%s", folder, i, k, form[f].ending);
+				snprintf(path, sizeof(path), "%s/it's %zu%zu.%s", folder, i, k,
+					 form[f].ending);
 				assert_int_equal(scripts[k](&s, a[i], &o, &err), 0);
 				if (rg_plot_render(rg_str_text(&s), &o, &none, &err) != 0)
 					fail_msg("%s", err.message);
@@ -310,8 +313,8 @@ static void test_placing(void **state)
 	for (int i = 0; i < n; i++) {
 		assert_true(got[i].x0 >= 0 && got[i].x1 <= 400 && got[i].y0 >= 0 && got[i].y1 <= 300);
 		for (int k = 0; k < i; k++)
-			assert_false(got[i].x0 < got[k].x1 && got[k].x0 < got[i].x1 && got[i].y0 < got[k].y1 &&
-				     got[k].y0 < got[i].y1);
+			assert_false(got[i].x0 < got[k].x1 && got[k].x0 < got[i].x1 &&
+					 got[i].y0 < got[k].y1 && got[k].y0 < got[i].y1);
 	}
 }
 

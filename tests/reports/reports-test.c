@@ -164,8 +164,8 @@ static void test_report_json(void **state)
 	for (size_t i = 0; i < json_array_size(ops); i++) {
 		op = json_array_get(ops, i);
 		if (strcmp(json_string_value(json_object_get(op, "name")), "never_timed") == 0) {
-			static const char *const unknown[] = { "time_ns", "share", "flops", "bytes", "intensity", "bound",
-							       "roof_ns", "headroom" };
+			static const char *const unknown[] = {"time_ns",   "share", "flops",   "bytes",
+								  "intensity", "bound", "roof_ns", "headroom"};
 
 			for (size_t k = 0; k < sizeof(unknown) / sizeof(unknown[0]); k++)
 				assert_json_null(op, unknown[k]);
@@ -316,10 +316,23 @@ static void test_colour(void **state)
 static void test_runs(void **state)
 {
 	const struct rg_run runs[] = {
-		{ .id = 2, .tag = "a|b", .model = "x.onnx", .model_name = "x", .status = RG_RUN_KILLED, .p50_ns = NAN,
-		  .started_unix_ns = 1767225600000000000, .threads = 2 },
-		{ .id = 1, .tag = "", .model = "builtin:mlp", .model_name = "mlp", .status = RG_RUN_COMPLETE,
-		  .p50_ns = 1.5e6, .started_unix_ns = 1767225600000000000, .threads = 1, .n_iterations = 40 },
+		{.id = 2,
+		 .tag = "a|b",
+		 .model = "x.onnx",
+		 .model_name = "x",
+		 .status = RG_RUN_KILLED,
+		 .p50_ns = NAN,
+		 .started_unix_ns = 1767225600000000000,
+		 .threads = 2},
+		{.id = 1,
+		 .tag = "",
+		 .model = "builtin:mlp",
+		 .model_name = "mlp",
+		 .status = RG_RUN_COMPLETE,
+		 .p50_ns = 1.5e6,
+		 .started_unix_ns = 1767225600000000000,
+		 .threads = 1,
+		 .n_iterations = 40},
 	};
 	struct rg_style st = style(RG_FORMAT_TABLE, 80);
 	struct rg_str s = { 0 };
@@ -344,14 +357,21 @@ static void test_path(void **state)
 {
 	struct rg_analysis *a = make_plausible();
 	struct rg_segment segments[] = {
-		{ RG_SEG_GAP, -1, 1000, 1002 }, { RG_SEG_STEP, 0, 1002, 2411000 }, { RG_SEG_RESOURCE, 4, 2411000, 3000000 },
-		{ RG_SEG_GAP, -1, 3000000, 3400000 }, { RG_SEG_STEP, 7, 3400000, 5000000 },
+		{RG_SEG_GAP, -1, 1000, 1002},           {RG_SEG_STEP, 0, 1002, 2411000},
+		{RG_SEG_RESOURCE, 4, 2411000, 3000000}, {RG_SEG_GAP, -1, 3000000, 3400000},
+		{RG_SEG_STEP, 7, 3400000, 5000000},
 	};
 	int64_t slack[24] = { 0, 5, 0, 0, 120000 };
 	int data_path[] = { 0, 4, 7 };
-	struct rg_path p = { .iteration = 3, .wall_ns = 4999000, .n_segments = 5, .segments = segments,
-			     .data_path_ns = 4600000, .n_data_path = 3, .data_path = data_path, .slack_ns = slack,
-			     .parallelism = 1.25 };
+	struct rg_path p = {.iteration = 3,
+				.wall_ns = 4999000,
+				.n_segments = 5,
+				.segments = segments,
+				.data_path_ns = 4600000,
+				.n_data_path = 3,
+				.data_path = data_path,
+				.slack_ns = slack,
+				.parallelism = 1.25};
 	struct rg_style st = style(RG_FORMAT_TABLE, 80);
 	struct rg_str s = { 0 };
 	json_int_t sum = 0;
@@ -378,9 +398,17 @@ static void test_path(void **state)
 static void test_whatif(void **state)
 {
 	struct rg_analysis *a = make_plausible();
-	struct rg_whatif w = { .n_steps = 12, .share = 0.61, .speedup = INFINITY, .before_ns = 21e6, .after_ns = 9e6,
-			       .after_low_ns = 8.9e6, .after_high_ns = 9.2e6, .gain = 2.33, .amdahl_gain = 2.56,
-			       .limit_gain = 2.56, .n_iterations = 100 };
+	struct rg_whatif w = {.n_steps = 12,
+				  .share = 0.61,
+				  .speedup = INFINITY,
+				  .before_ns = 21e6,
+				  .after_ns = 9e6,
+				  .after_low_ns = 8.9e6,
+				  .after_high_ns = 9.2e6,
+				  .gain = 2.33,
+				  .amdahl_gain = 2.56,
+				  .limit_gain = 2.56,
+				  .n_iterations = 100};
 	struct rg_style st = style(RG_FORMAT_TABLE, 80);
 	struct rg_str s = { 0 };
 	json_t *j;
@@ -410,7 +438,8 @@ static void fill_checklist(struct rg_checklist *c)
 		q->id = "model.size";
 		q->question = "parameters and FLOPs of one forward pass?";
 		q->verdict = (enum rg_verdict)(i % 4);
-		q->answer = i % 4 == RG_VERDICT_UNKNOWN ? "not known" : "25.6 M parameters, 8.2 GFLOP at batch 1";
+		q->answer =
+			i % 4 == RG_VERDICT_UNKNOWN ? "not known" : "25.6 M parameters, 8.2 GFLOP at batch 1";
 		q->evidence = "ridge report 12";
 		q->missing = i % 4 == RG_VERDICT_UNKNOWN ? "an energy register: ridge doctor says why" : NULL;
 		q->n_figures = 3;
@@ -419,8 +448,8 @@ static void fill_checklist(struct rg_checklist *c)
 		q->figures[2] = (struct rg_figure){ "largest", NAN, "conv1 'x'", "", RG_PROV_MEASURED };
 	}
 	for (int i = 0; i < 5; i++)
-		c->dimensions[i] = (struct rg_dimension){ "compute", RG_VERDICT_ATTENTION, "41 % of the peak", 1, 2.4,
-							  i ? "" : "a faster MaxPool" };
+		c->dimensions[i] = (struct rg_dimension){
+			"compute", RG_VERDICT_ATTENTION, "41 % of the peak", 1, 2.4, i ? "" : "a faster MaxPool"};
 	c->dimensions[4].ceiling = c->dimensions[4].headroom = NAN;
 	c->binding = 0;
 	c->n_changes = 1;
@@ -460,9 +489,12 @@ static void test_check(void **state)
 static void test_ceilings(void **state)
 {
 	const struct rg_ceiling_row rows[] = {
-		{ "compute", "peak", "float32", "avx2", 1, 50e9, 49e9, 50e9, 9, "flop/s", "alone", "chains", -1, RG_PROV_MEASURED },
-		{ "compute", "peak", "float32", "avx2", 2, 96e9, 90e9, 97e9, 9, "flop/s", "alone", "chains", -1, RG_PROV_MEASURED },
-		{ "bandwidth", "DRAM", "float32", "avx2", 2, 12e9, 11e9, 12e9, 5, "byte/s", "alone", "reads", 1 << 29, RG_PROV_MEASURED },
+		{"compute", "peak", "float32", "avx2", 1, 50e9, 49e9, 50e9, 9, "flop/s", "alone", "chains", -1,
+		 RG_PROV_MEASURED},
+		{"compute", "peak", "float32", "avx2", 2, 96e9, 90e9, 97e9, 9, "flop/s", "alone", "chains", -1,
+		 RG_PROV_MEASURED},
+		{"bandwidth", "DRAM", "float32", "avx2", 2, 12e9, 11e9, 12e9, 5, "byte/s", "alone", "reads",
+		 1 << 29, RG_PROV_MEASURED},
 	};
 	const struct rg_fact facts[] = {
 		{ "machine.cpu", 0, "Example", -1, NAN, "", RG_PROV_DECLARED, "" },
@@ -556,10 +588,12 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),	     cmocka_unit_test(test_report_json), cmocka_unit_test(test_nothing_known),
-		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_csv),	 cmocka_unit_test(test_top),
-		cmocka_unit_test(test_colour),	     cmocka_unit_test(test_runs),	 cmocka_unit_test(test_path),
-		cmocka_unit_test(test_whatif),	     cmocka_unit_test(test_check),	 cmocka_unit_test(test_ceilings),
+		cmocka_unit_test(test_golden),        cmocka_unit_test(test_report_json),
+		cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_csv),           cmocka_unit_test(test_top),
+		cmocka_unit_test(test_colour),        cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_path),          cmocka_unit_test(test_whatif),
+		cmocka_unit_test(test_check),         cmocka_unit_test(test_ceilings),
 		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_text),
 	};
 
