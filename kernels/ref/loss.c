@@ -72,7 +72,8 @@ static int run_loss(const struct rg_call *c, bool is_scores, struct rg_error *er
 		if (l.has_ignore && label == l.ignore) {
 			v = w = 0;
 		} else if (label < 0 || label >= l.classes) {
-			return rg_error_set(err, -ERANGE, "label %lld of sample %lld is outside of the %lld classes",
+			return rg_error_set(err, -ERANGE,
+					    "label %lld of sample %lld is outside of the %lld classes",
 					    (long long)label, (long long)i, (long long)l.classes);
 		} else {
 			w = l.weights ? rg_ref_get(l.weights, label) : 1;

@@ -164,7 +164,8 @@ static int run_instance(const struct rg_call *c, const struct rg_par *par, struc
 
 	for (int64_t i = 0; i < s->dim[0] * channels; i++) {
 		moments(&c->in[0], i * inner, inner, &mean, &var);
-		scale_channel(c, i * inner, inner, mean, rg_ref_get(&c->in[1], i % channels) / sqrt(var + eps),
+		scale_channel(c, i * inner, inner, mean,
+			      rg_ref_get(&c->in[1], i % channels) / sqrt(var + eps),
 			      rg_ref_get(&c->in[2], i % channels));
 	}
 	return 0;

@@ -276,7 +276,8 @@ static void reduce_one(const struct rg_call *c, const struct rg_ref_split *s, in
 		       const struct reduction *r)
 {
 	const struct rg_tensor *x = &c->in[0], *y = &c->out[0];
-	struct fold f = { .i = r->int_start, .n = s->reduced.count, .is_signed = rg_dtype_is_signed(x->dtype) };
+	struct fold f = { .i = r->int_start, .n = s->reduced.count,
+			  .is_signed = rg_dtype_is_signed(x->dtype) };
 
 	if (rg_dtype_is_float(x->dtype)) {
 		rg_ref_set(y, out, fold_float(x, s, base, r));

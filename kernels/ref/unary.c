@@ -273,7 +273,8 @@ static int run_isnan(const struct rg_call *c, const struct rg_par *par, struct r
 
 static int run_isinf(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
-	bool neg = rg_node_int(c->node, "detect_negative", 1), pos = rg_node_int(c->node, "detect_positive", 1);
+	bool neg = rg_node_int(c->node, "detect_negative", 1),
+	     pos = rg_node_int(c->node, "detect_positive", 1);
 	int64_t n = rg_shape_count(&c->in[0].shape);
 	uint8_t *y = c->out[0].data;
 

@@ -169,7 +169,8 @@ static int pow_ints(const struct rg_walk *w, const struct rg_tensor *a, const st
 	int64_t v;
 
 	for (int64_t i = 0; i < w->inner; i++) {
-		if (!pow_int(get_int(a, w->at[0] + i * w->step[0]), get_int(b, w->at[1] + i * w->step[1]), &v))
+		if (!pow_int(get_int(a, w->at[0] + i * w->step[0]), get_int(b, w->at[1] + i * w->step[1]),
+			     &v))
 			return rg_error_set(err, -EDOM, "integer 0 to a negative power");
 		set_int(y, w->out + i, v);
 	}

@@ -79,7 +79,8 @@ static int infer_product(struct rg_infer *c, int ia, int ib, enum rg_dtype t, st
 
 	if (!rg_matmul_shape(&c->in[ia]->shape, &c->in[ib]->shape, &p))
 		return rg_infer_fail(c, err, "shapes %s and %s do not multiply",
-				     rg_shape_text(a, &c->in[ia]->shape), rg_shape_text(b, &c->in[ib]->shape));
+				     rg_shape_text(a, &c->in[ia]->shape),
+				     rg_shape_text(b, &c->in[ib]->shape));
 	rg_infer_out(c, 0, t, &p.out);
 	return 0;
 }
@@ -111,8 +112,8 @@ static int check_quant_side(struct rg_infer *c, int i, int64_t length, struct rg
 
 	if (!v || rg_shape_count(&v->shape) == 1 || (v->shape.rank == 1 && v->shape.dim[0] == length))
 		return 0;
-	return rg_infer_fail(c, err, "input %d ('%s') of shape %s is neither one value nor %lld of them", i, v->name,
-			     rg_shape_text(text, &v->shape), (long long)length);
+	return rg_infer_fail(c, err, "input %d ('%s') of shape %s is neither one value nor %lld of them", i,
+			     v->name, rg_shape_text(text, &v->shape), (long long)length);
 }
 
 static int infer_matmul_integer(struct rg_infer *c, struct rg_error *err)
@@ -206,8 +207,8 @@ static int infer_gemm(struct rg_infer *c, struct rg_error *err)
 	if (bias && c->node->version < 7 && !rg_node_int(c->node, "broadcast", 0))
 		rc = rg_infer_shape_is(c, 2, &out, err);
 	else if (bias && (!rg_shape_broadcast(&bias->shape, &out, &both) || !rg_shape_equal(&both, &out)))
-		rc = rg_infer_fail(c, err, "C of shape %s does not broadcast to %s", rg_shape_text(a, &bias->shape),
-				   rg_shape_text(b, &out));
+		rc = rg_infer_fail(c, err, "C of shape %s does not broadcast to %s",
+				   rg_shape_text(a, &bias->shape), rg_shape_text(b, &out));
 	if (!rc)
 		rg_infer_out(c, 0, c->in[0]->dtype, &out);
 	return rc;
@@ -274,7 +275,8 @@ static const char *parse_term(const char **p, const struct rg_shape *s, int in, 
 			continue;
 		if (is_letter(**p)) {
 			if (d >= s->rank)
-				return "a term of the equation has more labels than its operand has dimensions";
+				return "a term of the equation has more labels than its operand has "
+				       "dimensions";
 			bad = use_label(e, l, &l->of[(int)**p], s->dim[d], false);
 			if (bad)
 				return bad;
@@ -297,7 +299,8 @@ static const char *parse_term(const char **p, const struct rg_shape *s, int in, 
 			e->label[in][d++] = l->ellipsis[i];
 		}
 	}
-	return d == s->rank ? NULL : "a term of the equation has fewer labels than its operand has dimensions";
+	return d == s->rank ? NULL
+			    : "a term of the equation has fewer labels than its operand has dimensions";
 }
 
 static const char *add_out(struct rg_einsum *e, int label)

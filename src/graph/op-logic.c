@@ -27,7 +27,8 @@ static int infer_pair(struct rg_infer *c, uint32_t set, enum rg_dtype out, struc
 	if (!rg_op_legacy_operand(c->node, &c->in[0]->shape, &c->in[1]->shape, &b) ||
 	    !rg_shape_broadcast(&c->in[0]->shape, &b, &s))
 		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
-				     rg_shape_text(ta, &c->in[0]->shape), rg_shape_text(tb, &c->in[1]->shape));
+				     rg_shape_text(ta, &c->in[0]->shape),
+				     rg_shape_text(tb, &c->in[1]->shape));
 	rg_infer_out(c, 0, out == RG_UNDEFINED ? c->in[0]->dtype : out, &s);
 	return 0;
 }

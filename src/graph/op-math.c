@@ -77,7 +77,8 @@ static int infer_binary(struct rg_infer *c, uint32_t set, struct rg_error *err)
 	if (!rg_op_legacy_operand(c->node, &c->in[0]->shape, &c->in[1]->shape, &b) ||
 	    !rg_shape_broadcast(&c->in[0]->shape, &b, &out))
 		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
-				     rg_shape_text(ta, &c->in[0]->shape), rg_shape_text(tb, &c->in[1]->shape));
+				     rg_shape_text(ta, &c->in[0]->shape),
+				     rg_shape_text(tb, &c->in[1]->shape));
 	rg_infer_out(c, 0, c->in[0]->dtype, &out);
 	return 0;
 }
@@ -113,7 +114,8 @@ static int infer_pow(struct rg_infer *c, struct rg_error *err)
 	if (!rg_op_legacy_operand(c->node, &c->in[0]->shape, &c->in[1]->shape, &b) ||
 	    !rg_shape_broadcast(&c->in[0]->shape, &b, &out))
 		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
-				     rg_shape_text(ta, &c->in[0]->shape), rg_shape_text(tb, &c->in[1]->shape));
+				     rg_shape_text(ta, &c->in[0]->shape),
+				     rg_shape_text(tb, &c->in[1]->shape));
 	rg_infer_out(c, 0, c->in[0]->dtype, &out);
 	return 0;
 }
@@ -133,7 +135,8 @@ static int infer_prelu(struct rg_infer *c, struct rg_error *err)
 	if (!rg_op_legacy_slope(c->node, &c->in[0]->shape, &c->in[1]->shape, &slope) ||
 	    !rg_shape_broadcast(&c->in[0]->shape, &slope, &out) || !rg_shape_equal(&out, &c->in[0]->shape))
 		return rg_infer_fail(c, err, "the slope %s does not broadcast to %s",
-				     rg_shape_text(tb, &c->in[1]->shape), rg_shape_text(ta, &c->in[0]->shape));
+				     rg_shape_text(tb, &c->in[1]->shape),
+				     rg_shape_text(ta, &c->in[0]->shape));
 	return rg_infer_same(c, err);
 }
 
@@ -154,8 +157,8 @@ static int infer_variadic(struct rg_infer *c, uint32_t set, struct rg_error *err
 		if (rc)
 			return rc;
 		if (!rg_shape_broadcast(&out, &c->in[i]->shape, &out))
-			return rg_infer_fail(c, err, "shapes %s and %s do not broadcast", rg_shape_text(ta, &out),
-					     rg_shape_text(tb, &c->in[i]->shape));
+			return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
+					     rg_shape_text(ta, &out), rg_shape_text(tb, &c->in[i]->shape));
 	}
 	rg_infer_out(c, 0, c->in[0]->dtype, &out);
 	return 0;

@@ -90,9 +90,11 @@ static int check_affine(struct rg_infer *c, int i, struct rg_error *err)
 
 	if (!v)
 		return 0;
-	if (!rg_shape_broadcast(&v->shape, &c->in[0]->shape, &both) || !rg_shape_equal(&both, &c->in[0]->shape))
-		return rg_infer_fail(c, err, "input %d ('%s') of shape %s does not broadcast to %s", i, v->name,
-				     rg_shape_text(a, &v->shape), rg_shape_text(b, &c->in[0]->shape));
+	if (!rg_shape_broadcast(&v->shape, &c->in[0]->shape, &both) ||
+	    !rg_shape_equal(&both, &c->in[0]->shape))
+		return rg_infer_fail(c, err, "input %d ('%s') of shape %s does not broadcast to %s", i,
+				     v->name, rg_shape_text(a, &v->shape),
+				     rg_shape_text(b, &c->in[0]->shape));
 	return 0;
 }
 
@@ -118,7 +120,8 @@ static int infer_layernorm(struct rg_infer *c, struct rg_error *err)
 	if (rc)
 		return rc;
 	if (!rg_in_set((enum rg_dtype)stash, RG_SET_FLOAT))
-		return rg_infer_fail(c, err, "attribute stash_type is %lld, not a float type", (long long)stash);
+		return rg_infer_fail(c, err, "attribute stash_type is %lld, not a float type",
+				     (long long)stash);
 	stats = c->in[0]->shape;
 	for (int d = axis; d < stats.rank; d++)
 		stats.dim[d] = 1;
@@ -198,11 +201,13 @@ static int infer_batch(struct rg_infer *c, struct rg_error *err)
 		return rc;
 	if ((n->version < 7 && !rg_node_int(n, "is_test", 0)) ||
 	    (n->version >= 14 && rg_node_int(n, "training_mode", 0)))
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "BatchNormalization in training mode is not supported");
+		return rg_error_set(err, RG_ENOTSUP_MODEL,
+				    "BatchNormalization in training mode is not supported");
 	for (int i = 1; i < n->n_out; i++)
 		if (n->out[i] >= 0)
-			return rg_error_set(err, RG_ENOTSUP_MODEL,
-					    "BatchNormalization with outputs of training mode is not supported");
+			return rg_error_set(
+			    err, RG_ENOTSUP_MODEL,
+			    "BatchNormalization with outputs of training mode is not supported");
 	x = &c->in[0]->shape;
 	if (x->rank < 1)
 		return rg_infer_fail(c, err, "input 0 is a scalar");

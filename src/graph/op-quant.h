@@ -13,7 +13,7 @@ struct rg_quant {
 	int64_t block, so, si, sj;
 };
 /* NULL on success, else what is wrong, as a sentence. */
-const char *rg_quant_layout(const struct rg_node *node, const struct rg_shape *x, const struct rg_shape *scale,
-			    struct rg_quant *out);
+const char *rg_quant_layout(const struct rg_node *node, const struct rg_shape *x,
+			    const struct rg_shape *scale, struct rg_quant *out);
 
 #endif

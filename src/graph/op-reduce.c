@@ -65,7 +65,8 @@ static int infer_reduce(struct rg_infer *c, uint32_t set, struct rg_error *err)
 				     c->node->version);
 	}
 	if (!rg_reduce_mask(c->node, s->rank, axes, n, &mask))
-		return rg_infer_fail(c, err, "an axis is outside of a tensor of rank %d, or named twice", s->rank);
+		return rg_infer_fail(c, err, "an axis is outside of a tensor of rank %d, or named twice",
+				     s->rank);
 	for (int d = 0; d < s->rank; d++) {
 		if (!(mask >> d & 1))
 			out.dim[out.rank++] = s->dim[d];

@@ -36,8 +36,8 @@ int rg_infer_scalar(struct rg_infer *c, int i, struct rg_error *err)
 	char text[160];
 
 	if (v && rg_shape_count(&v->shape) != 1)
-		return rg_infer_fail(c, err, "input %d ('%s') must have one element, its shape is %s", i, v->name,
-				     rg_shape_text(text, &v->shape));
+		return rg_infer_fail(c, err, "input %d ('%s') must have one element, its shape is %s", i,
+				     v->name, rg_shape_text(text, &v->shape));
 	return 0;
 }
 

@@ -423,7 +423,7 @@ static void test_pow(void **state)
 static void test_variadic(void **state)
 {
 	static const char *const names[] = { "Max", "Min", "Sum", "Mean" };
-	static const struct shape shapes[] = { { 2, { 3, 1 } }, { 1, { 4 } }, { 3, { 2, 1, 4 } }, { 0, { 0 } } };
+	static const struct shape shapes[] = {{2, {3, 1}}, {1, {4}}, {3, {2, 1, 4}}, {0, {0}}};
 	struct math_case t;
 
 	for (int o = 0; o < 4; o++) {
@@ -437,14 +437,15 @@ static void test_variadic(void **state)
 					double want = 0;
 
 					for (int j = 0; j < n; j++) {
-						double v = mc_get(&t.in[j], mc_broadcast_index(&t.in[j].shape,
-											     &t.out[0].shape, i));
+						double v =
+						    mc_get(&t.in[j], mc_broadcast_index(&t.in[j].shape,
+											&t.out[0].shape, i));
 
 						want = j == 0 ? v : o == 0 ? f_max(want, v) :
 						       o == 1 ? f_min(want, v) : want + v;
 					}
-					mc_expect(&t, 0, i, o == 3 ? want / n : want, 2 * mc_tolerance(types[k]),
-						  8 * mc_tolerance(types[k]));
+					mc_expect(&t, 0, i, o == 3 ? want / n : want,
+						  2 * mc_tolerance(types[k]), 8 * mc_tolerance(types[k]));
 				}
 				mc_free(&t);
 			}
@@ -467,11 +468,13 @@ static void test_where(void **state)
 			mc_must_run(&t, 1);
 			mc_expect_shape(&t, 0, o->rank, o->dim);
 			for (int64_t i = 0; i < rg_shape_count(&t.out[0].shape); i++) {
-				bool c = mc_get(&t.in[0], mc_broadcast_index(&t.in[0].shape, &t.out[0].shape, i));
+				bool c =
+				    mc_get(&t.in[0], mc_broadcast_index(&t.in[0].shape, &t.out[0].shape, i));
 				int from = c ? 1 : 2;
 
-				mc_expect(&t, 0, i, mc_get(&t.in[from], mc_broadcast_index(&t.in[from].shape,
-											   &t.out[0].shape, i)),
+				mc_expect(&t, 0, i,
+					  mc_get(&t.in[from],
+						 mc_broadcast_index(&t.in[from].shape, &t.out[0].shape, i)),
 					  0, 0);
 			}
 			mc_free(&t);

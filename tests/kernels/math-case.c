@@ -129,7 +129,8 @@ void mc_in_list(struct math_case *t, enum rg_dtype dtype, int rank, const int64_
 		mc_set(x, i, v[i]);
 }
 
-void mc_in_random(struct math_case *t, enum rg_dtype dtype, int rank, const int64_t *dims, double lo, double hi)
+void mc_in_random(struct math_case *t, enum rg_dtype dtype, int rank, const int64_t *dims, double lo,
+		  double hi)
 {
 	int k = mc_in(t, dtype, rank, dims);
 	uint64_t stream = rg_rng_stream((uint64_t)k + 1, t->what);
@@ -143,7 +144,8 @@ void mc_in_random(struct math_case *t, enum rg_dtype dtype, int rank, const int6
 
 void mc_special(struct math_case *t, int input)
 {
-	static const double special[] = { NAN, INFINITY, -INFINITY, 0.0, -0.0, 3e38, -3e38, 1e-30, 1e-41, -1e-41 };
+	static const double special[] = {NAN,  INFINITY, -INFINITY, 0.0,   -0.0,
+					 3e38, -3e38,    1e-30,     1e-41, -1e-41};
 
 	for (int64_t i = 1; i < rg_shape_count(&t->in[input].shape); i += 3)
 		mc_set(&t->in[input], i, special[(i / 3 + input * 3) % 10]);

@@ -36,7 +36,8 @@ int mc_in(struct math_case *t, enum rg_dtype dtype, int rank, const int64_t *dim
 /* The next input, from a list of as many values as it has elements. */
 void mc_in_list(struct math_case *t, enum rg_dtype dtype, int rank, const int64_t *dims, const double *v);
 /* The next input, seeded: uniform in [lo, hi), whole numbers for integers. */
-void mc_in_random(struct math_case *t, enum rg_dtype dtype, int rank, const int64_t *dims, double lo, double hi);
+void mc_in_random(struct math_case *t, enum rg_dtype dtype, int rank, const int64_t *dims, double lo,
+		  double hi);
 /* Puts NaN, infinities, zeros of both signs, huge and tiny ones among the elements. */
 void mc_special(struct math_case *t, int input);
 void mc_absent(struct math_case *t);

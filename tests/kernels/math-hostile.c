@@ -29,10 +29,16 @@ static int64_t roll(struct dice *d, int64_t lo, int64_t hi)
 
 static void add_attrs(struct math_case *t, struct dice *d)
 {
-	static const char *const ints[] = { "axis", "keepdims", "transA", "transB", "broadcast", "fmod", "size", "p",
-					    "num_groups", "block_size", "stash_type", "output_dtype", "is_test",
-					    "noop_with_empty_axes", "spatial" };
-	static const char *const equations[] = { "ij,jk->ik", "...i->...", "ii", "a...,b...", "i->ij", ",->", "abc" };
+	static const char *const ints[] = {"axis",       "keepdims",
+					   "transA",     "transB",
+					   "broadcast",  "fmod",
+					   "size",       "p",
+					   "num_groups", "block_size",
+					   "stash_type", "output_dtype",
+					   "is_test",    "noop_with_empty_axes",
+					   "spatial"};
+	static const char *const equations[] = {"ij,jk->ik", "...i->...", "ii", "a...,b...",
+						"i->ij",     ",->",       "abc"};
 	int64_t list[3];
 
 	for (int i = 0; i < 3; i++) {

@@ -121,8 +121,9 @@ static void test_matmul_special(void **state)
 
 static void check_gemm(enum rg_dtype type, int form, int bias, float alpha, float beta)
 {
-	static const struct { int rank; int64_t dim[2]; } shapes[] = {
-		{ 2, { 5, 67 } }, { 1, { 67 } }, { 2, { 5, 1 } }, { 0, { 0 } }, { 1, { 1 } }, { 2, { 1, 67 } },
+	static const struct { int rank; int64_t dim[2];
+	} shapes[] = {
+	    {2, {5, 67}}, {1, {67}}, {2, {5, 1}}, {0, {0}}, {1, {1}}, {2, {1, 67}},
 	};
 	bool ta = form & 1, tb = form & 2;
 	int64_t m = 5, n = 67, k = 9, ops = 2 * m * n * k;
@@ -298,7 +299,8 @@ static void test_einsum(void **state)
 			double sum = 0;
 
 			for (int j = 0; j < 4; j++)
-				sum += mc_get(&t.in[0], (b * 3 + i) * 4 + j) * mc_get(&t.in[1], (b * 4 + j) * 5 + l);
+				sum += mc_get(&t.in[0], (b * 3 + i) * 4 + j) *
+				       mc_get(&t.in[1], (b * 4 + j) * 5 + l);
 			mc_expect(&t, 0, at, sum, tol, tol);
 		}
 		mc_free(&t);
@@ -337,8 +339,8 @@ static void test_einsum(void **state)
 
 static void test_einsum_refused(void **state)
 {
-	static const char *const wrong[] = { "ij", "ijkl->i", "i j k->q", "ijk->ii", "ij.k->i", "ijk,i->j", "ijk-",
-					     "......k", "ijk->i,j", "iik", "" };
+	static const char *const wrong[] = {"ij",   "ijkl->i", "i j k->q", "ijk->ii", "ij.k->i", "ijk,i->j",
+					    "ijk-", "......k", "ijk->i,j", "iik",     ""};
 	struct math_case t;
 
 	for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {

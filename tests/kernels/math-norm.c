@@ -330,7 +330,8 @@ static void test_lp(void **state)
 				double sum = 0, x = mc_get(&t.in[0], i);
 
 				for (int c = 0; c < 6; c++)
-					sum += pow(fabs(mc_get(&t.in[0], i / 1800 * 1800 + c * 300 + i % 300)), p);
+					sum += pow(
+					    fabs(mc_get(&t.in[0], i / 1800 * 1800 + c * 300 + i % 300)), p);
 				mc_expect(&t, 0, i, sum == 0 ? 0 : x / pow(sum, 1.0 / p), tol, 0);
 			}
 			mc_free(&t);
@@ -364,8 +365,9 @@ static void test_mvn(void **state)
 				stats(&t, group, g, &mean[g], &var[g]);
 			for (int64_t i = 0; i < COUNT; i++)
 				mc_expect(&t, 0, i,
-					  (mc_get(&t.in[0], i) - mean[group[i]]) / (sqrt(var[group[i]]) + 1e-9), tol,
-					  tol);
+					  (mc_get(&t.in[0], i) - mean[group[i]]) /
+					      (sqrt(var[group[i]]) + 1e-9),
+					  tol, tol);
 			mc_free(&t);
 		}
 	}
@@ -396,7 +398,8 @@ static void test_lrn(void **state)
 
 				for (int j = from < 0 ? 0 : from; j <= to && j < 6; j++)
 					sum += pow(mc_get(&t.in[0], i + (j - c) * 300), 2);
-				mc_expect(&t, 0, i, mc_get(&t.in[0], i) / pow(2 + 0.5 / size * sum, 0.25), tol, 0);
+				mc_expect(&t, 0, i, mc_get(&t.in[0], i) / pow(2 + 0.5 / size * sum, 0.25),
+					  tol, 0);
 			}
 			mc_free(&t);
 		}

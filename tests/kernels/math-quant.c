@@ -56,7 +56,8 @@ static void test_quantize(void **state)
 	for (int f = 0; f < FORMS; f++) {
 		for (int k = 0; k < 4; k++) {
 			mc_start(&t, "QuantizeLinear", f == BLOCKS ? 21 : 19);
-			mc_in_random(&t, RG_F32, 3, dims, lows[k] * 2 - 9, highs[k] * 2 + 9); /* some saturate */
+			mc_in_random(&t, RG_F32, 3, dims, lows[k] * 2 - 9,
+				     highs[k] * 2 + 9); /* some saturate */
 			mc_set(&t.in[0], 7, INFINITY);
 			mc_set(&t.in[0], 8, -INFINITY);
 			add_scale(&t, (enum form)f, RG_F32, quants[k], 0, 100);
@@ -120,7 +121,8 @@ static void test_dequantize(void **state)
 					int64_t at = scale_index((enum form)f, i);
 
 					mc_expect(&t, 0, i,
-						  (mc_get(&t.in[0], i) - mc_get(&t.in[2], at)) * mc_get(&t.in[1], at),
+						  (mc_get(&t.in[0], i) - mc_get(&t.in[2], at)) *
+						      mc_get(&t.in[1], at),
 						  mc_tolerance(scales[s]), 0);
 				}
 				mc_free(&t);
@@ -198,7 +200,8 @@ static void check_loss(bool scores, enum rg_dtype type, enum rg_dtype label, con
 			shift += exp(mc_get(&t.in[0], b * 20 + k * 4 + j));
 		shift = scores ? log(shift) : 0;
 		for (int k = 0; k < 5 && scores; k++)
-			mc_expect(&t, 1, b * 20 + k * 4 + j, mc_get(&t.in[0], b * 20 + k * 4 + j) - shift, tol, tol);
+			mc_expect(&t, 1, b * 20 + k * 4 + j, mc_get(&t.in[0], b * 20 + k * 4 + j) - shift,
+				  tol, tol);
 		if (c >= 0)
 			loss = -(mc_get(&t.in[0], b * 20 + c * 4 + j) - shift) * w;
 		if (none)
@@ -220,7 +223,8 @@ static void test_losses(void **state)
 	for (int k = 0; k < 4; k++)
 		for (int h = 0; h < 3; h++)
 			for (int form = 0; form < 8; form++)
-				check_loss(form & 4, floats[k], form & 1 ? RG_I64 : RG_I32, hows[h], form & 3);
+				check_loss(form & 4, floats[k], form & 1 ? RG_I64 : RG_I32, hows[h],
+					   form & 3);
 	mc_start(&t, "NegativeLogLikelihoodLoss", 13); /* a label that is no class */
 	mc_in(&t, RG_F32, 2, MC_DIMS(2, 3));
 	mc_in_list(&t, RG_I64, 1, MC_DIMS(2), MC_LIST(1, 3));

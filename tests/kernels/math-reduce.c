@@ -145,7 +145,8 @@ static void test_all_sets(void **state)
 		for (int k = 0; k < N_TYPES; k++)
 			for (unsigned mask = 1; mask < 1u << RANK; mask++)
 				for (int form = 0; form < 4; form++)
-					check_set((enum what)w, types[k], mask, form & 1, form & 2 ? 11 : ops[w].newest);
+					check_set((enum what)w, types[k], mask, form & 1,
+						  form & 2 ? 11 : ops[w].newest);
 }
 
 /* No axes: all of them, or none at all with noop_with_empty_axes. */
@@ -311,7 +312,8 @@ static void check_arg(bool largest, enum rg_dtype type, int axis, bool last, boo
 		int64_t first = i / inner * n * inner + i % inner, best = 0;
 
 		for (int64_t k = 1; k < n; k++) {
-			double v = mc_get(&t.in[0], first + k * inner), b = mc_get(&t.in[0], first + best * inner);
+			double v = mc_get(&t.in[0], first + k * inner),
+			       b = mc_get(&t.in[0], first + best * inner);
 
 			if ((largest ? v > b : v < b) || (last && v == b))
 				best = k;
