@@ -64,12 +64,13 @@ void rg_survey_clock(struct rg_probe_state *s)
 	char source[64];
 	double cost = rg_clock_cost_ns();
 
-	if (!rg_read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source)))
+	if (!rg_read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+			   sizeof(source)))
 		snprintf(source, sizeof(source), "unknown source");
 	rg_survey_say(s, cost > DEAR_CLOCK_NS ? LIMITED : OK, "%s, %.0f ns a read", source, cost);
 	if (cost > DEAR_CLOCK_NS)
-		rg_survey_hint(s, "the clock is read by a system call: see  dmesg | grep -i tsc  for why the TSC is not "
-			       "trusted");
+		rg_survey_hint(s, "the clock is read by a system call: see  dmesg | grep -i tsc  for why the "
+			       "TSC is not trusted");
 }
 
 static int first_cpu(void)
@@ -90,7 +91,8 @@ void rg_survey_frequency(struct rg_probe_state *s)
 		rg_survey_say(s, OK, "CPU %d runs at %.2f GHz now", cpu, (double)atol(value) / 1e6);
 		return;
 	}
-	rg_survey_say(s, UNAVAILABLE, "no cpufreq for CPU %d: the true frequency during a run is not known", cpu);
+	rg_survey_say(s, UNAVAILABLE, "no cpufreq for CPU %d: the true frequency during a run is not known",
+		      cpu);
 	rg_survey_hint(s, "virtual machines hide it; /proc/cpuinfo then shows a nominal value only");
 }
 
@@ -136,8 +138,8 @@ void rg_survey_quota(struct rg_probe_state *s)
 	rg_survey_say(s, t.quota_cpus < t.n_allowed ? LIMITED : OK, "%.2f CPUs of %d allowed", t.quota_cpus,
 		      t.n_allowed);
 	if (s->state == LIMITED)
-		rg_survey_hint(s, "threads are stopped when the quota of a period is used up: the tail shows it; use at "
-			       "most %d threads", rg_topology_default_threads(&t));
+		rg_survey_hint(s, "threads are stopped when the quota of a period is used up: the tail shows "
+			       "it; use at most %d threads", rg_topology_default_threads(&t));
 }
 
 void rg_survey_hypervisor(struct rg_probe_state *s)
@@ -153,7 +155,8 @@ void rg_survey_hypervisor(struct rg_probe_state *s)
 	if (!rg_read_small("/sys/class/dmi/id/sys_vendor", vendor, sizeof(vendor)) || !vendor[0])
 		snprintf(vendor, sizeof(vendor), "unknown vendor");
 	rg_survey_say(s, LIMITED, "runs under a hypervisor (%s)", vendor);
-	rg_survey_hint(s, "neighbours share caches and memory bandwidth: repeat runs, and look at steal time");
+	rg_survey_hint(s, "neighbours share caches and memory bandwidth: repeat runs, and look at steal "
+		       "time");
 }
 
 void rg_survey_steal(struct rg_probe_state *s)

@@ -45,26 +45,28 @@ static void refused(struct rg_probe_state *s, int error)
 
 	if (!paranoid(level, sizeof(level)))
 		snprintf(level, sizeof(level), "unreadable");
-	rg_survey_say(s, UNAVAILABLE, "perf_event_open: %s (%s); perf_event_paranoid is %s", name ? name : "?",
-		      strerror(error), level);
+	rg_survey_say(s, UNAVAILABLE, "perf_event_open: %s (%s); perf_event_paranoid is %s",
+		      name ? name : "?", strerror(error), level);
 	switch (error) {
 	case EACCES:
 	case EPERM:
-		rg_survey_hint(s, "run  sudo sysctl kernel.perf_event_paranoid=1  or grant CAP_PERFMON; in a container "
+		rg_survey_hint(s, "run  sudo sysctl kernel.perf_event_paranoid=1  or grant CAP_PERFMON; in a "
+			       "container "
 			       "its seccomp profile must allow perf_event_open as well");
 		break;
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
 		if (under_hypervisor())
-			rg_survey_hint(s, "this virtual machine has no virtual PMU: switch it on in the hypervisor, "
-				       "measure on the host, or use simulated counters");
+			rg_survey_hint(s, "this virtual machine has no virtual PMU: switch it on in the "
+				       "hypervisor, measure on the host, or use simulated counters");
 		else
-			rg_survey_hint(s, "the kernel does not drive this CPU's PMU: try a newer kernel, or use "
-				       "simulated counters");
+			rg_survey_hint(s, "the kernel does not drive this CPU's PMU: try a newer kernel, or "
+				       "use simulated counters");
 		break;
 	case ENOSYS:
-		rg_survey_hint(s, "this kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides the call");
+		rg_survey_hint(s, "this kernel was built without CONFIG_PERF_EVENTS, or a sandbox hides the "
+			       "call");
 		break;
 	case EMFILE:
 		rg_survey_hint(s, "too many open files: raise  ulimit -n");
@@ -110,8 +112,8 @@ static void check_event(struct rg_probe_state *s, uint32_t type, uint64_t config
 		rg_survey_say(s, UNAVAILABLE, "opens, but cannot be read");
 	} else if (count == 0 && !may_be_zero) {
 		rg_survey_say(s, LIMITED, "opens, but counts nothing");
-		rg_survey_hint(s, "another user of the PMU holds its counters (NMI watchdog, another perf), or the "
-			       "hypervisor does not count");
+		rg_survey_hint(s, "another user of the PMU holds its counters (NMI watchdog, another perf), "
+			       "or the hypervisor does not count");
 	} else {
 		rg_survey_say(s, OK, "opens and counts%s", user_only ? " (user mode)" : "");
 	}
@@ -163,14 +165,16 @@ void rg_survey_dram(struct rg_probe_state *s)
 	}
 	if (!found) {
 		rg_survey_say(s, UNAVAILABLE, "no memory-controller PMU under /sys/bus/event_source/devices");
-		rg_survey_hint(s, "%s", under_hypervisor() ? "virtual machines do not get them: measure on the host" :
-				"load the uncore driver of this CPU, or use simulated traffic");
+		rg_survey_hint(s, "%s", under_hypervisor() ?
+			       "virtual machines do not get them: measure on the host" :
+			       "load the uncore driver of this CPU, or use simulated traffic");
 		return;
 	}
 	paranoid(level, sizeof(level));
 	/* They count for the whole machine, which needs more than a thread's own events. */
 	if (geteuid() != 0 && strcmp(level, "0") != 0 && strcmp(level, "-1") != 0) {
-		rg_survey_say(s, LIMITED, "%zu memory-controller PMUs; perf_event_paranoid is %s", found, level);
+		rg_survey_say(s, LIMITED, "%zu memory-controller PMUs; perf_event_paranoid is %s", found,
+			      level);
 		rg_survey_hint(s, "run  sudo sysctl kernel.perf_event_paranoid=0");
 		return;
 	}

@@ -41,7 +41,8 @@ static void library_file(void *handle, char *out, size_t cap)
 
 void rg_survey_papi(struct rg_probe_state *s)
 {
-	static const char *const names[] = { "libpapi.so", "libpapi.so.7.2", "libpapi.so.7.1", "libpapi.so.7.0",
+	static const char *const names[] = { "libpapi.so", "libpapi.so.7.2", "libpapi.so.7.1",
+					    "libpapi.so.7.0",
 					     "libpapi.so.7", "libpapi.so.6.0", "libpapi.so.6", NULL };
 	void *handle = open_first(names);
 	char file[200];

@@ -110,11 +110,13 @@ static int check_items(const struct rg_arena_item *items, int n, struct rg_error
 		const struct rg_arena_item *it = &items[i];
 
 		if (it->size_bytes < 0 || it->first > it->last || it->last == INT32_MAX)
-			return rg_error_set(err, -EINVAL, "buffer %d: %lld bytes over steps %d to %d is no buffer", i,
+			return rg_error_set(err, -EINVAL, "buffer %d: %lld bytes over steps %d to %d is no "
+					    "buffer", i,
 					    (long long)it->size_bytes, it->first, it->last);
 		if (it->size_bytes > INT64_MAX - ALIGN_BYTES ||
 		    __builtin_add_overflow(total, align_up(it->size_bytes), &total))
-			return rg_error_set(err, -EOVERFLOW, "the activations of this model together exceed 2^63 bytes");
+			return rg_error_set(err, -EOVERFLOW, "the activations of this model together exceed "
+					    "2^63 bytes");
 	}
 	return 0;
 }

@@ -68,7 +68,8 @@ static int bind_input(struct rg_graph *g, int value, const struct rg_plan_option
 	rg_error_clear(err);
 	shape = g->values[value].shape;
 	if (t->dtype != g->values[value].dtype || !rg_shape_equal(&t->shape, &shape))
-		return rg_error_set(err, -EINVAL, "the value given for input '%s' is %s %s, the model takes %s %s",
+		return rg_error_set(err, -EINVAL, "the value given for input '%s' is %s %s, the model takes "
+				    "%s %s",
 				    name, rg_dtype_name(t->dtype), rg_shape_text(have, &t->shape),
 				    rg_dtype_name(g->values[value].dtype), rg_shape_text(want, &shape));
 	bytes = rg_tensor_bytes(t->dtype, &shape);
@@ -149,7 +150,9 @@ static bool worth_folding(const struct rg_graph *g, const struct rg_node *n)
 			pending = true;
 	in_bytes = sum_bytes(g, n->in, n->n_in);
 	out_bytes = sum_bytes(g, n->out, n->n_out);
-	return pending && in_bytes >= 0 && out_bytes >= 0 && (out_bytes <= SMALL_BYTES || out_bytes <= in_bytes);
+	if (!pending || in_bytes < 0 || out_bytes < 0)
+		return false;
+	return out_bytes <= SMALL_BYTES || out_bytes <= in_bytes;
 }
 
 static struct rg_tensor tensor_of(const struct rg_graph *g, int value)

@@ -96,7 +96,8 @@ int rg_plan_allocate(struct builder *b, struct rg_error *err)
 	live_ranges(p);
 	for (i = 0; i < p->n_tensors; i++)
 		if (needs_memory(&p->tensors[i]))
-			items[n++] = (struct rg_arena_item){ p->tensors[i].size_bytes, p->tensors[i].first_step,
+			items[n++] = (struct rg_arena_item){ p->tensors[i].size_bytes,
+							    p->tensors[i].first_step,
 							     p->tensors[i].last_step, 0 };
 	for (i = 0; i < p->n_steps; i++)
 		if (p->steps[i].scratch_bytes > 0)
@@ -145,7 +146,8 @@ int rg_plan_check(const struct rg_plan *p, struct rg_error *err)
 		const struct rg_plan_tensor *t = &p->tensors[i];
 
 		if (needs_memory(t) && t->size_bytes > 0)
-			all[n++] = (struct placed){ t->offset_bytes, t->offset_bytes + t->size_bytes, t->first_step,
+			all[n++] = (struct placed){ t->offset_bytes, t->offset_bytes + t->size_bytes,
+						   t->first_step,
 						    t->last_step, i, -1 };
 	}
 	for (i = 0; i < p->n_steps; i++) {
@@ -157,11 +159,13 @@ int rg_plan_check(const struct rg_plan *p, struct rg_error *err)
 	}
 	for (i = 0; i < n && !rc; i++) {
 		if (all[i].from < 0 || all[i].from % 64 || all[i].to > p->arena_bytes || all[i].first < 0) {
-			rg_error_set(err, -EFAULT, "not inside the arena of %lld bytes", (long long)p->arena_bytes);
+			rg_error_set(err, -EFAULT, "not inside the arena of %lld bytes",
+				     (long long)p->arena_bytes);
 			rc = report_overlap(p, &all[i], err);
 		}
 		for (k = 0; k < i && !rc; k++) {
-			if (all[i].last < all[k].first || all[k].last < all[i].first || all[i].to <= all[k].from ||
+			if (all[i].last < all[k].first || all[k].last < all[i].first ||
+			    all[i].to <= all[k].from ||
 			    all[k].to <= all[i].from)
 				continue;
 			rg_error_set(err, -EFAULT, "shares memory while both live");

@@ -28,7 +28,8 @@ int rg_select_check(const struct rg_graph *g, const struct rg_plan_options *opt,
 				break;
 		if (k < g->n_nodes)
 			continue;
-		rg_error_set(err, RG_EUSAGE, "--kernel %s=%s fits nothing: no operator type or node is called '%s'",
+		rg_error_set(err, RG_EUSAGE, "--kernel %s=%s fits nothing: no operator type or node is "
+			     "called '%s'",
 			     op, opt->overrides[i].kernel, op);
 		return rg_error_hint(err, "the report lists the operators of a model, with names and types");
 	}
@@ -70,7 +71,8 @@ static void list_kernels(const struct rg_node *n, char *out, size_t cap)
 }
 
 /* The kernel that the person asked for; *kernel NULL when nobody asked. */
-static int find_override(const struct rg_call *c, const struct rg_plan_options *opt, const struct rg_kernel **kernel,
+static int find_override(const struct rg_call *c, const struct rg_plan_options *opt,
+			 const struct rg_kernel **kernel,
 			 bool *by_node, struct rg_error *err)
 {
 	const struct rg_node *n = c->node;
@@ -97,7 +99,8 @@ static int find_override(const struct rg_call *c, const struct rg_plan_options *
 		return rg_error_hint(err, "there are: %s", list);
 	}
 	if ((*kernel)->isa & ~opt->isa) {
-		rg_error_set(err, RG_EUSAGE, "kernel '%s' of %s needs %s, which this CPU or --isa does not allow", name,
+		rg_error_set(err, RG_EUSAGE, "kernel '%s' of %s needs %s, which this CPU or --isa does not "
+			     "allow", name,
 			     n->op_type, rg_isa_level_name((*kernel)->isa));
 		return rg_error_hint(err, "leave --kernel out, or allow more with --isa native");
 	}
@@ -115,7 +118,8 @@ static int no_kernel(const struct rg_call *c, struct rg_error *err)
 		if (c->in[i].dtype != RG_UNDEFINED)
 			rg_str_printf(&types, "%s%s %s", types.len ? ", " : "", rg_dtype_name(c->in[i].dtype),
 				      rg_shape_text(shape, &c->in[i].shape));
-	rg_error_set(err, RG_ENOTSUP_MODEL, "no kernel for operator %s version %d on (%s)", n->op_type, n->version,
+	rg_error_set(err, RG_ENOTSUP_MODEL, "no kernel for operator %s version %d on (%s)", n->op_type,
+		     n->version,
 		     rg_str_text(&types));
 	rg_str_free(&types);
 	return rg_error_hint(err, "this operator or element type is not implemented yet");
@@ -133,12 +137,13 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 		return rc;
 	if (asked && supports(asked, c)) {
 		*kernel = asked;
-		*reason = rg_arena_strdup(arena, by_node ? "asked for by node name" : "asked for by operator type");
+		*reason = rg_arena_strdup(arena, by_node ? "asked for by node name" :
+							   "asked for by operator type");
 		return *reason ? 0 : rg_error_nomem(err, 32);
 	}
 	if (asked && by_node) {
-		rg_error_set(err, RG_EUSAGE, "kernel '%s' cannot run this node: its types or shapes are not supported",
-			     asked->name);
+		rg_error_set(err, RG_EUSAGE, "kernel '%s' cannot run this node: its types or shapes are not "
+			     "supported", asked->name);
 		return rg_error_hint(err, "leave out  --kernel %s=%s", c->node->name, asked->name);
 	}
 	best = rg_kernel_select(c, opt->isa);
@@ -151,11 +156,12 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 	}
 	*kernel = best;
 	if (asked)
-		*reason = rg_arena_printf(arena, "'%s' was asked for and cannot run it; rank %d is the highest of %d "
-					  "that can", asked->name, best->rank, able);
+		*reason = rg_arena_printf(arena, "'%s' was asked for and cannot run it; rank %d is the "
+					  "highest of %d that can", asked->name, best->rank, able);
 	else if (able == 1)
 		*reason = rg_arena_strdup(arena, "the only kernel that can run it");
 	else
-		*reason = rg_arena_printf(arena, "rank %d, the highest of %d that can run it", best->rank, able);
+		*reason = rg_arena_printf(arena, "rank %d, the highest of %d that can run it", best->rank,
+					  able);
 	return *reason ? 0 : rg_error_nomem(err, 128);
 }

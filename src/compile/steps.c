@@ -95,7 +95,8 @@ static int describe_values(struct builder *b, struct rg_error *err)
 		} else if (v->is_input) {
 			t->place = RG_PLACE_INPUT;
 			if (t->size_bytes < 0)
-				return rg_error_set(err, RG_ENOTSUP_MODEL, "input '%s' has element type %s", v->name,
+				return rg_error_set(err, RG_ENOTSUP_MODEL, "input '%s' has element type %s",
+						    v->name,
 						    rg_dtype_name(v->dtype));
 		}
 	}

@@ -164,7 +164,8 @@ int rg_exec_new(const struct rg_plan *plan, const struct rg_exec_options *opt, s
 
 	*out = NULL;
 	if (opt && opt->pin && opt->n_cpus < plan->lanes)
-		return rg_error_set(err, -EINVAL, "%d threads cannot be pinned to %d CPUs", plan->lanes, opt->n_cpus);
+		return rg_error_set(err, -EINVAL, "%d threads cannot be pinned to %d CPUs", plan->lanes,
+				    opt->n_cpus);
 	rc = check_memory(plan, err);
 	if (rc)
 		return rc;

@@ -262,7 +262,8 @@ int rg_pool_new(int lanes, const int *cpus, struct rg_pool **out, struct rg_erro
 
 	*out = NULL;
 	if (lanes < 1 || lanes > RG_MAX_CPUS)
-		return rg_error_set(err, -EINVAL, "%d threads asked for; 1 to %d are possible", lanes, RG_MAX_CPUS);
+		return rg_error_set(err, -EINVAL, "%d threads asked for; 1 to %d are possible", lanes,
+				    RG_MAX_CPUS);
 	size = sizeof(*p) + (size_t)lanes * sizeof(p->lanes[0]);
 	p = rg_alloc_aligned(64, size);
 	if (!p)

@@ -109,7 +109,8 @@ static double read_number(const char *folder, const char *file)
 
 static double quota_v1(const char *folder)
 {
-	double quota = read_number(folder, "cpu.cfs_quota_us"), period = read_number(folder, "cpu.cfs_period_us");
+	double quota = read_number(folder, "cpu.cfs_quota_us");
+	double period = read_number(folder, "cpu.cfs_period_us");
 
 	return quota > 0 && period > 0 ? quota / period : (double)NAN; /* -1: no limit */
 }

@@ -163,7 +163,8 @@ static bool has_word(const char *line, const char *word)
 static uint32_t isa_from_flags(const char *text)
 {
 	static const struct { const char *word; uint32_t isa; } map[] = {
-		{ "sse2", RG_ISA_SSE2 }, { "avx", RG_ISA_AVX }, { "avx2", RG_ISA_AVX2 }, { "fma", RG_ISA_FMA },
+		{ "sse2", RG_ISA_SSE2 }, { "avx", RG_ISA_AVX }, { "avx2", RG_ISA_AVX2 },
+		{ "fma", RG_ISA_FMA },
 		{ "f16c", RG_ISA_F16C }, { "avx_vnni", RG_ISA_AVX_VNNI }, { "avx512f", RG_ISA_AVX512F },
 		{ "avx512bw", RG_ISA_AVX512BW }, { "avx512dq", RG_ISA_AVX512DQ },
 		{ "avx512vl", RG_ISA_AVX512VL }, { "avx512_vnni", RG_ISA_AVX512_VNNI },

@@ -207,7 +207,8 @@ static void read_caches(const char *root, int cpu, struct rg_topology *out)
 			break;
 		level = read_cache_number(root, cpu, index, "level");
 		c.size_bytes = read_cache_number(root, cpu, index, "size");
-		if (strcmp(buf, "Instruction") == 0 || level < 1 || level > RG_MAX_CACHES || c.size_bytes <= 0)
+		if (strcmp(buf, "Instruction") == 0 || level < 1 || level > RG_MAX_CACHES ||
+		    c.size_bytes <= 0)
 			continue;
 		c.level = (int)level;
 		c.line_bytes = read_cache_number(root, cpu, index, "coherency_line_size");

@@ -95,7 +95,8 @@ static void test_random(void **state)
 		for (i = 0; i < n; i++) {
 			it[i].first = (int)rg_rng_integer(s, k++, 0, steps - 1);
 			it[i].last = (int)rg_rng_integer(s, k++, it[i].first, steps - 1);
-			it[i].size_bytes = rg_rng_integer(s, k++, 0, round % 3 ? 5000 : 3) * (round % 2 ? 1 : 64);
+			it[i].size_bytes = rg_rng_integer(s, k++, 0, round % 3 ? 5000 : 3);
+			it[i].size_bytes *= round % 2 ? 1 : 64;
 			it[i].offset_bytes = -1;
 		}
 		assert_int_equal(rg_arena_place(it, n, &arena, &bound, &err), 0);
@@ -159,7 +160,8 @@ static void test_public_instances(void **state)
 		assert_int_equal(bound, instances[i].bound);
 		ratio = (double)arena / (double)bound;
 		if (ratio < instances[i].by_size - 0.0006 || ratio > instances[i].by_size + 0.0006)
-			fail_msg("%s: %.3f times the bound, greedy by size reaches %.3f", instances[i].name, ratio,
+			fail_msg("%s: %.3f times the bound, greedy by size reaches %.3f", instances[i].name,
+				 ratio,
 				 instances[i].by_size);
 		print_message("# %s: %.3f\n", instances[i].name, ratio);
 	}

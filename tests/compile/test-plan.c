@@ -255,7 +255,8 @@ static struct rg_graph *two_matmuls(void)
 	return g;
 }
 
-static int plan_with(struct rg_graph *g, const char *op, const char *kernel, struct rg_plan **p, struct rg_error *err)
+static int plan_with(struct rg_graph *g, const char *op, const char *kernel, struct rg_plan **p,
+		     struct rg_error *err)
 {
 	struct { const char *op; const char *kernel; } one = { op, kernel };
 	struct rg_plan_options opt = { .lanes = 1, .isa = UINT32_MAX, .n_overrides = 1 };

@@ -121,7 +121,8 @@ static void interpret(const struct rg_graph *g, float (*v)[ROOM])
 
 	for (i = 0; i < g->n_values; i++)
 		if (g->values[i].origin == RG_CONST_INITIALIZER && g->values[i].dtype == RG_F32)
-			memcpy(v[i], g->values[i].data, (size_t)rg_shape_count(&g->values[i].shape) * sizeof(float));
+			memcpy(v[i], g->values[i].data,
+			       (size_t)rg_shape_count(&g->values[i].shape) * sizeof(float));
 	for (i = 0; i < g->n_nodes; i++) {
 		const struct rg_node *n = &g->nodes[i];
 		const float *a = v[n->in[0]], *b = n->n_in > 1 ? v[n->in[1]] : NULL;
@@ -165,7 +166,8 @@ static void test_random_graphs(void **state)
 				struct rg_tensor in = rg_exec_input(e, i);
 				int64_t n = rg_shape_count(&in.shape);
 
-				rg_rng_fill_f32(rg_rng_stream(seed * 10 + (uint64_t)round, g->values[g->inputs[i]].name),
+				rg_rng_fill_f32(rg_rng_stream(seed * 10 + (uint64_t)round,
+							      g->values[g->inputs[i]].name),
 						-1, 1, v[g->inputs[i]], (size_t)n);
 				memcpy(in.data, v[g->inputs[i]], (size_t)n * sizeof(float));
 			}
@@ -177,7 +179,8 @@ static void test_random_graphs(void **state)
 
 				for (k = 0; k < rg_shape_count(&out.shape); k++)
 					if (got[k] != v[g->outputs[i]][k])
-						fail_msg("seed %d, output %d, element %d: %g, expected %g", (int)seed, i,
+						fail_msg("seed %d, output %d, element %d: %g, expected %g",
+							 (int)seed, i,
 							 (int)k, (double)got[k], (double)v[g->outputs[i]][k]);
 			}
 		}

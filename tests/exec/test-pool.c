@@ -62,7 +62,8 @@ static void check_job(const struct rg_par *par, struct job *j, int64_t n, int64_
 	assert_int_equal(atomic_load(&j->wrong), 0);
 	for (i = 0; i < MAX_ITEMS; i++)
 		if (j->hits[i] != (i < n))
-			fail_msg("n %d, grain %d: item %d done %d times", (int)n, (int)grain, (int)i, j->hits[i]);
+			fail_msg("n %d, grain %d: item %d done %d times", (int)n, (int)grain, (int)i,
+				 j->hits[i]);
 }
 
 static void test_every_item_once(void **state)
@@ -169,7 +170,8 @@ static void test_watch(void **state)
 		assert_true(s[0].count <= 1 && s[1].count <= 1 && s[0].count + s[1].count >= 1);
 		for (k = 0; k < 2; k++)
 			if (s[k].count)
-				assert_true(s[k].start >= before && s[k].end <= after && s[k].end > s[k].start);
+				assert_true(s[k].start >= before && s[k].end <= after &&
+					    s[k].end > s[k].start);
 		both += s[1].count;
 	}
 	assert_true(both > 0);

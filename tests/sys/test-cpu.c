@@ -1,7 +1,7 @@
 /*
- * CPU feature decoding against CPUID dumps of real machines (one in
- * tests/sys/machines.h says where they come from) and against register values
- * made up here: a feature without its saved registers must not count.
+ * CPU feature decoding against CPUID dumps and cpuinfo texts of real machines
+ * (tests/sys/machines.h) and against register values made up here: a feature
+ * without its saved registers must not count.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -233,11 +233,15 @@ static const struct {
 	int family;
 	uint32_t has, lacks;
 } stanzas[] = {
-	{ "linux-rhel7-skylake_avx512", "GenuineIntel", 6, RG_ISA_AVX512_ALL, RG_ISA_AVX512_VNNI | RG_ISA_NEON },
-	{ "linux-centos7-cascadelake", "GenuineIntel", 6, RG_ISA_AVX512_ALL | RG_ISA_AVX512_VNNI, RG_ISA_AVX512_BF16 },
-	{ "linux-unknown-sapphirerapids", "GenuineIntel", 6, RG_ISA_AMX_TILE | RG_ISA_AVX512_FP16, RG_ISA_NEON },
+	{ "linux-rhel7-skylake_avx512", "GenuineIntel", 6, RG_ISA_AVX512_ALL,
+	 RG_ISA_AVX512_VNNI | RG_ISA_NEON },
+	{ "linux-centos7-cascadelake", "GenuineIntel", 6, RG_ISA_AVX512_ALL | RG_ISA_AVX512_VNNI,
+	 RG_ISA_AVX512_BF16 },
+	{ "linux-unknown-sapphirerapids", "GenuineIntel", 6, RG_ISA_AMX_TILE | RG_ISA_AVX512_FP16,
+	 RG_ISA_NEON },
 	{ "linux-rhel7-ivybridge", "GenuineIntel", 6, RG_ISA_AVX | RG_ISA_F16C, RG_ISA_AVX2 | RG_ISA_FMA },
-	{ "linux-rocky8.5-zen4", "AuthenticAMD", 25, RG_ISA_AVX512_ALL | RG_ISA_AVX512_BF16, RG_ISA_AVX512_FP16 },
+	{ "linux-rocky8.5-zen4", "AuthenticAMD", 25, RG_ISA_AVX512_ALL | RG_ISA_AVX512_BF16,
+	 RG_ISA_AVX512_FP16 },
 	{ "linux-rhel6-piledriver", "AuthenticAMD", 21, RG_ISA_AVX | RG_ISA_FMA, RG_ISA_AVX2 },
 	{ "linux-rhel8-neoverse_v1", "", -1, RG_ISA_NEON, RG_ISA_SSE2 | RG_ISA_AVX },
 	{ "linux-rhel8-power9", "", -1, 0, RG_ISA_NEON | RG_ISA_SSE2 },
@@ -259,7 +263,8 @@ static void test_recorded_cpuinfo(void **state)
 		rg_cpu_detect(root, &cpu);
 		if (strcmp(cpu.vendor, stanzas[i].vendor) || cpu.family != stanzas[i].family ||
 		    (cpu.isa & stanzas[i].has) != stanzas[i].has || (cpu.isa & stanzas[i].lacks))
-			fail_msg("%s: vendor '%s', family %d, isa %#x", stanzas[i].file, cpu.vendor, cpu.family, cpu.isa);
+			fail_msg("%s: vendor '%s', family %d, isa %#x", stanzas[i].file, cpu.vendor,
+				 cpu.family, cpu.isa);
 	}
 }
 

@@ -52,8 +52,8 @@ static void test_complete(void **state)
 	assert_int_equal(open_files(), before);
 	assert_true(n >= 15 && n < CAP);
 	for (i = 0; i < n; i++) {
-		print_message("# %-22s %d %s%s%s\n", s[i].name, s[i].state, s[i].detail, s[i].hint[0] ? " -> " : "",
-			      s[i].hint);
+		print_message("# %-22s %d %s%s%s\n", s[i].name, s[i].state, s[i].detail,
+			      s[i].hint[0] ? " -> " : "", s[i].hint);
 		assert_true(s[i].name[0] && s[i].detail[0]);
 		assert_true(s[i].state >= 0 && s[i].state <= 2);
 		if (s[i].state == 1 || strncmp(s[i].name, "perf ", 5) == 0)

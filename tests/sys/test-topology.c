@@ -141,7 +141,8 @@ static void test_cgroup_v2(void **state)
 	char root[256];
 
 	make_root(root, sizeof(root));
-	machine_write(root, "proc/mounts", "tmpfs /tmp tmpfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+	machine_write(root, "proc/mounts",
+		      "tmpfs /tmp tmpfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
 	machine_write(root, "proc/self/cgroup", "0::/a.slice/b.scope\n");
 	machine_write(root, "sys/fs/cgroup/a.slice/cpu.max", "250000 100000\n");
 	machine_write(root, "sys/fs/cgroup/a.slice/b.scope/cpu.max", "max 100000\n");
@@ -197,7 +198,8 @@ static void test_cgroup_v1(void **state)
 
 static void test_hostile_files(void **state)
 {
-	static const char *const lists[] = { "", "\n", "5-2", "-3", "0-", "0-99999999999999999999", "abc", "0,,1" };
+	static const char *const lists[] = { "", "\n", "5-2", "-3", "0-", "0-99999999999999999999", "abc",
+					    "0,,1" };
 	struct rg_topology t;
 	char root[256];
 	size_t i;
@@ -208,7 +210,8 @@ static void test_hostile_files(void **state)
 		machine_write(root, "sys/devices/system/cpu/cpu3/topology/core_cpus_list", lists[i]);
 		machine_write(root, "sys/devices/system/cpu/cpu3/cache/index0/type", "Data\n");
 		machine_write(root, "sys/devices/system/cpu/cpu3/cache/index0/level", "99999999999\n");
-		machine_write(root, "sys/devices/system/cpu/cpu3/cache/index0/size", "9223372036854775807M\n");
+		machine_write(root, "sys/devices/system/cpu/cpu3/cache/index0/size",
+			      "9223372036854775807M\n");
 		machine_write(root, "proc/meminfo", "MemTotal: 99999999999999999 kB\n");
 		machine_write(root, "proc/self/cgroup", "0::/../../..\n");
 		machine_write(root, "proc/mounts", "x\ncgroup2 / cgroup2\n");
