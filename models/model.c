@@ -63,8 +63,14 @@ static int open_builtin(struct rg_model *m, const char *name, const struct rg_bi
 		return unknown_builtin(name, err);
 	/* Told now, not after hundreds of megabytes of weights were made. */
 	for (int i = 0; b && i < b->n_dims; i++) {
-		if (has_dim(builtin, b->dims[i].symbol))
-			continue;
+		if (has_dim(builtin, b->dims[i].symbol)) {
+			/* Nothing may lie in the past, but an empty batch is no inference. */
+			if (b->dims[i].value > 0 || strcmp(b->dims[i].symbol, "past") == 0)
+				continue;
+			rg_error_set(err, RG_EUSAGE, "--dim %.60s=%lld: builtin:%s needs at least 1",
+				     b->dims[i].symbol, (long long)b->dims[i].value, name);
+			return rg_error_hint(err, "its dimensions and their defaults: %s", builtin->dims);
+		}
 		rg_error_set(err, RG_EUSAGE, "builtin:%s has no dimension '%.60s'", name, b->dims[i].symbol);
 		return rg_error_hint(err, "its dimensions and their defaults: %s", builtin->dims);
 	}

@@ -69,7 +69,7 @@ static int unknown_input(const struct rg_graph *g, const char *name, struct rg_e
 
 	for (int i = 0; i < g->n_inputs; i++)
 		list_name(&s, g->values[g->inputs[i]].name);
-	rg_error_set(err, -EINVAL, "--shape %s=...: the model has no input of that name", name);
+	rg_error_set(err, RG_EUSAGE, "--shape %s=...: the model has no input of that name", name);
 	rg_error_hint(err, "its inputs are: %s", s.len ? s.text : "none");
 	rg_str_free(&s);
 	return err->code;
@@ -89,7 +89,7 @@ static int unknown_symbol(const struct rg_graph *g, const char *symbol, struct r
 				list_name(&s, name);
 		}
 	}
-	rg_error_set(err, -EINVAL, "--dim %s=...: no input has an open dimension of that name", symbol);
+	rg_error_set(err, RG_EUSAGE, "--dim %s=...: no input has an open dimension of that name", symbol);
 	if (s.len)
 		rg_error_hint(err, "its open dimensions are: %s", s.text);
 	else

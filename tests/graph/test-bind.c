@@ -119,11 +119,11 @@ static void test_contradictions(void **state)
 	assert_contains(b.err.message, "dimension 1 is fixed to 3");
 	assert_int_equal(bind(&b, 1, rank, 0, NULL), -EINVAL);
 	assert_contains(b.err.message, "has 3 dimensions, the model declares 4");
-	assert_int_equal(bind(&b, 1, unknown, 0, NULL), -EINVAL);
+	assert_int_equal(bind(&b, 1, unknown, 0, NULL), RG_EUSAGE);
 	assert_contains(b.err.hint, "'image', 'mask'");
 	assert_int_equal(bind(&b, 2, twice, 0, NULL), -EINVAL);
 	assert_contains(b.err.message, "given twice");
-	assert_int_equal(bind(&b, 0, NULL, 1, nothing), -EINVAL);
+	assert_int_equal(bind(&b, 0, NULL, 1, nothing), RG_EUSAGE);
 	assert_contains(b.err.message, "--dim seq");
 	assert_contains(b.err.hint, "'batch', 'H', '2*W+1'");
 	assert_int_equal(bind(&b, 0, NULL, 2, again), -EINVAL);
