@@ -110,7 +110,7 @@ static int64_t window(struct team *t, double *length_ns)
 static void calibrate(struct team *t, double window_ns)
 {
 	t->rounds = 1;
-	while (t->rounds < INT64_MAX / 16) {
+	while (t->rounds < INT64_MAX / 16 && !rg_session_interrupted()) {
 		double least = INFINITY, ignored;
 
 		/* the least of a few: one may be hit by an interrupt */
@@ -191,7 +191,8 @@ static int measure(const struct rg_roof_kernel *k, int threads, size_t size_byte
 		return rc;
 	calibrate(&t, WINDOW_NS);
 	start = rg_clock_now_ns();
-	while (n < MAX_WINDOWS && (n < 5 || (double)(rg_clock_now_ns() - start) < budget_ns)) {
+	while (n < MAX_WINDOWS && !rg_session_interrupted() &&
+	       (n < 5 || (double)(rg_clock_now_ns() - start) < budget_ns)) {
 		double length_ns;
 		int64_t done = window(&t, &length_ns);
 
@@ -199,6 +200,8 @@ static int measure(const struct rg_roof_kernel *k, int threads, size_t size_byte
 			rate[n++] = (double)done / length_ns * 1e9;
 	}
 	stop_team(&t);
+	if (rg_session_interrupted())
+		return rg_error_set(err, RG_EINTERRUPTED, "interrupted before the ceilings were measured");
 	rg_stats_sort(rate, (size_t)n);
 	row->value = rate[n - 1];
 	row->low = rg_stats_quantile_sorted(rate, (size_t)n, 0.1);

@@ -15,7 +15,7 @@ enum {
 /*
  * Measures what `what` names with `threads` threads, about budget_ns each, into
  * rows (room for RG_CEIL_MAX_ROWS; strings static). The caller's own threads
- * must be idle.
+ * must be idle. RG_EINTERRUPTED when a person stops it; *n rows are whole then.
  */
 int rg_ceilings_measure(int threads, uint32_t isa, unsigned what, const char *when, double budget_ns,
 			rg_progress_fn *progress, void *ctx, struct rg_ceiling_row *rows, int *n,

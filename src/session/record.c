@@ -364,6 +364,11 @@ static int ceilings(struct recorder *r, unsigned what, const char *when, const c
 		return 0;
 	rc = rg_ceilings_measure(r->p.threads, r->p.isa, what, when, 0.15e9, r->o->progress, r->o->progress_ctx,
 				 rows, &n, err);
+	if (rc == RG_EINTERRUPTED) {
+		/* what was measured so far is kept; the end of the run says the rest */
+		rg_error_clear(err);
+		rc = 0;
+	}
 	if (!rc)
 		rc = rg_store_put_ceilings(r->store, r->run, rows, n, err);
 	if (!rc)
