@@ -110,6 +110,8 @@ int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec,
 int rg_cmd_exit_code(const struct rg_error *err);
 /* A progress callback that draws one line on a terminal's stderr. */
 void rg_cmd_progress(void *args, const char *what, double fraction);
+/* A line for a person on stderr, unless --quiet. */
+void rg_cmd_warn(void *args, const char *text);
 /* Takes that line away again, before anything else is written to stderr. */
 void rg_cmd_progress_end(struct rg_args *a);
 /* Ctrl-C and SIGTERM from now on ask the session to stop; the second one kills. */

@@ -151,6 +151,16 @@ void rg_cmd_progress_end(struct rg_args *a)
 	progress_drawn = false;
 }
 
+void rg_cmd_warn(void *args, const char *text)
+{
+	struct rg_args *a = args;
+
+	if (a->quiet)
+		return;
+	rg_cmd_progress_end(a);
+	fprintf(stderr, "ridge: note: %s\n", text);
+}
+
 static void on_signal(int sig)
 {
 	if (rg_session_interrupted()) {

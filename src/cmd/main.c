@@ -2,6 +2,7 @@
  * Entry: reads the environment and the terminal, parses, calls the verb, and
  * prints the error if there was one. The only place that decides exit codes.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,18 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+
+/*
+ * A closed standard stream leaves its number to the next file that is opened,
+ * and what is meant for a person would land in the database. The places are
+ * taken by something that gives an error for it.
+ */
+static void hold_standard_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+			_exit(1);
+}
 
 static void read_surroundings(struct rg_args *a)
 {
@@ -72,6 +85,7 @@ int main(int argc, char **argv)
 	struct rg_str command = { 0 };
 	int code;
 
+	hold_standard_streams();
 	/* A closed pipe comes back as EPIPE, so that a recording is not lost to it. */
 	signal(SIGPIPE, SIG_IGN);
 	read_surroundings(&a);
@@ -84,6 +98,8 @@ int main(int argc, char **argv)
 		a.session.command = rg_str_text(&command);
 		a.session.progress = rg_cmd_progress;
 		a.session.progress_ctx = &a;
+		a.session.warn = rg_cmd_warn;
+		a.session.warn_ctx = &a;
 		code = dispatch(&a, &err);
 	}
 	rg_cmd_progress_end(&a);
