@@ -14,6 +14,13 @@ static bool ends_in(const char *s, const char *ending)
 	return n > m && strcmp(s + n - m, ending) == 0;
 }
 
+static int cannot_write(const char *path, int e, struct rg_error *err)
+{
+	rg_error_set(err, -e, "cannot write the script: %s", strerror(e));
+	rg_error_hint(err, "name another place with -o FILE.gp");
+	return rg_error_at(err, "%s", path);
+}
+
 /* `-o FILE.gp` keeps the script itself, for people who want to change it. */
 static int write_script(const char *path, const char *script, struct rg_error *err)
 {
@@ -21,18 +28,12 @@ static int write_script(const char *path, const char *script, struct rg_error *e
 	bool good;
 	int e;
 
-	if (!f) {
-		e = errno;
-		rg_error_set(err, -e, "cannot write: %s", strerror(e));
-		return rg_error_at(err, "%s", path);
-	}
+	if (!f)
+		return cannot_write(path, errno, err);
 	good = fputs(script, f) >= 0;
 	e = errno;
-	if (fclose(f) != 0 || !good) {
-		e = good ? errno : e;
-		rg_error_set(err, -e, "cannot write: %s", strerror(e));
-		return rg_error_at(err, "%s", path);
-	}
+	if (fclose(f) != 0 || !good)
+		return cannot_write(path, good ? errno : e, err);
 	return 0;
 }
 

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cmd/verbs.h"
 #include "reports/json.h"
@@ -14,6 +16,9 @@ void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id
 	struct rg_recording *rec = NULL;
 	struct rg_analysis *an = NULL;
 	char ref[24], median[32], p99[32];
+	const char *env = getenv("RIDGE_DB");
+	bool elsewhere = strcmp(a->db, env && *env ? env : "ridge.db") != 0;
+	const char *option = elsewhere ? " --db " : "", *db = elsewhere ? a->db : "";
 
 	if (a->quiet)
 		return;
@@ -29,11 +34,12 @@ void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id
 				rg_fmt_ns(median, an->p50.value), rg_fmt_ns(p99, an->p99.value),
 				an->n_latency, rec->run.threads, rec->run.threads == 1 ? "" : "s");
 		if (isfinite(an->overhead.value))
-			fprintf(stderr, "; with over without instrumentation %.4f [%.4f, %.4f]",
-				an->overhead.value, an->overhead.low, an->overhead.high);
+			fprintf(stderr, "; with over without instrumentation %.4f", an->overhead.value);
+		if (isfinite(an->overhead.value) && isfinite(an->overhead.low) && isfinite(an->overhead.high))
+			fprintf(stderr, " [%.4f, %.4f]", an->overhead.low, an->overhead.high);
 	}
-	fprintf(stderr, ". Kept in %s.\nNext:  ridge report %s   ridge plot roofline %s   ridge check %s\n",
-		a->db, ref, ref, ref);
+	fprintf(stderr, ". Kept in %s.\nNext:  ridge report %s%s%s   ridge plot roofline %s%s%s   "
+			"ridge check %s%s%s\n", a->db, ref, option, db, ref, option, db, ref, option, db);
 	rg_analysis_free(an);
 	rg_recording_free(rec);
 }
