@@ -1,6 +1,7 @@
 /* Opens, binds, plans and stages a model, so that it can be run. */
 #include "session/prepare.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,6 +21,34 @@ void rg_session_defaults(struct rg_session_options *o)
 	o->command = "";
 }
 
+/* Told in terms of the file, not of a --shape that nobody gave. */
+static int fits_declaration(const struct rg_value *v, const struct rg_tensor *t, const char *path,
+			    struct rg_error *err)
+{
+	bool fits = v->declared_rank < 0 || v->declared_rank == t->shape.rank;
+	char have[160], want[200] = "";
+	int at = 0;
+
+	for (int d = 0; fits && d < v->declared_rank; d++)
+		fits = v->declared[d].value < 0 || v->declared[d].value == t->shape.dim[d];
+	if (fits)
+		return 0;
+	for (int d = 0; d < v->declared_rank && at < (int)sizeof(want) - 24; d++) {
+		const struct rg_dim *n = &v->declared[d];
+
+		if (n->value >= 0)
+			at += snprintf(want + at, sizeof(want) - (size_t)at, "%s%lld", d ? "x" : "",
+				       (long long)n->value);
+		else
+			at += snprintf(want + at, sizeof(want) - (size_t)at, "%s%.16s", d ? "x" : "",
+				       n->symbol ? n->symbol : "?");
+	}
+	rg_error_set(err, -EINVAL, "input '%s' is %s, the file holds %s", v->name, want[0] ? want : "a scalar",
+		     rg_shape_text(have, &t->shape));
+	rg_error_hint(err, "give a file of that shape");
+	return rg_error_at(err, "%s", path);
+}
+
 /* An input that comes from a file closes its own dimensions, so that nobody
  * has to say the shape twice. An explicit --shape still wins: rg_graph_bind
  * then complains about a file that does not fit it. */
@@ -29,16 +58,22 @@ static int shapes_from_files(const struct rg_session_options *o, const struct rg
 	for (int i = 0; i < o->n_inputs; i++) {
 		struct rg_tensor t;
 		bool given = false;
-		int rc;
+		int rc, input = -1;
 
 		for (int k = 0; k < b->n_shapes && !given; k++)
 			given = strcmp(b->shapes[k].input, o->inputs[i].name) == 0;
-		if (given || rg_graph_find_value(g, o->inputs[i].name) < 0)
+		for (int k = 0; k < g->n_inputs; k++)
+			if (strcmp(g->values[g->inputs[k]].name, o->inputs[i].name) == 0)
+				input = g->inputs[k];
+		if (given || input < 0)
 			continue; /* an unknown name is reported where inputs are made */
 		rc = rg_npy_read(o->inputs[i].path, &t, err);
 		if (rc)
 			return rc;
 		rg_free(t.data);
+		rc = fits_declaration(&g->values[input], &t, o->inputs[i].path, err);
+		if (rc)
+			return rc;
 		b->shapes[b->n_shapes].input = o->inputs[i].name;
 		b->shapes[b->n_shapes].shape = t.shape;
 		b->n_shapes++;
