@@ -94,6 +94,7 @@ static int connect_for_reading(struct rg_store *s, struct rg_error *err)
 	}
 	rg_free(wal);
 	close_db(s);
+	rg_error_clear(err);
 	uri = immutable_uri(s->path);
 	if (!uri)
 		return rg_error_nomem(err, 3 * strlen(s->path) + 32);
