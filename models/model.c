@@ -146,8 +146,14 @@ static int open_file(struct rg_model *m, const char *path, struct rg_error *err)
 	if (stat(path, &st) < 0)
 		memset(&st, 0, sizeof(st));
 	rc = rg_onnx_load(path, NULL, &m->graph, err);
-	if (rc)
-		return rc;
+	if (rc) {
+		/* What to do about all that has no better word of its own. */
+		if (err->hint[0])
+			return rc;
+		if (rc == -EACCES)
+			return rg_error_hint(err, "change its permissions, or run as a user who may read it");
+		return rg_error_hint(err, "fetch or export the file again");
+	}
 	m->read_ns = rg_clock_now_ns() - start;
 	m->file_bytes = (int64_t)st.st_size;
 	rc = hash_file(m, path, &st, err);

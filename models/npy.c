@@ -377,12 +377,13 @@ int rg_npy_read(const char *path, struct rg_tensor *t, struct rg_error *err)
 	memset(t, 0, sizeof(*t));
 	if (fd < 0) {
 		rg_error_set(err, -errno, "cannot be opened: %s", strerror(errno));
-		if (err->code == -ENOENT)
-			rg_error_hint(err, "check the path");
+		rg_error_hint(err, err->code == -EACCES ? "change its permissions" : "check the path");
 		return rg_error_at(err, "%s", path);
 	}
 	rc = read_fd(fd, t, err);
 	close(fd);
+	if (rc && !err->hint[0])
+		rg_error_hint(err, "write the file again with numpy.save");
 	return rc ? rg_error_at(err, "%s", path) : 0;
 }
 

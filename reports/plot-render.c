@@ -154,6 +154,8 @@ static int cannot_write(const char *path, int rc, struct rg_error *err)
 		rg_error_hint(err, "name a folder that you may write to");
 	else if (rc == -ENOENT)
 		rg_error_hint(err, "make the folder first");
+	else
+		rg_error_hint(err, "name another file with -o FILE");
 	return rg_error_at(err, "%s", path);
 }
 
