@@ -1,0 +1,281 @@
+/*
+ * What the end-to-end tests need beside a shell: small models and arrays to give
+ * to the program, and questions about the JSON and the arrays that it gives back.
+ *
+ *   cli-tool onnx KIND FILE           see write_onnx
+ *   cli-tool npy FILE TYPE SHAPE V    an array full of V
+ *   cli-tool close A.npy B.npy        equal within rtol 1e-4, atol 1e-6
+ *   cli-tool json FILE ASSERTION...   see check_json; says which does not hold
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "models/npy.h"
+#include "tests/models/wire.h"
+
+static int fail(const char *what, const char *detail)
+{
+	fprintf(stderr, "cli-tool: %s: %s\n", what, detail);
+	return 1;
+}
+
+/* ---- models ---- */
+
+/* A float32 input "x" of n named (or, without a name, open) rows of three. */
+static struct wire open_value(const char *name, const char *symbol)
+{
+	struct wire v = { 0 }, type = { 0 }, tensor = { 0 }, shape = { 0 }, dim = { 0 };
+
+	if (symbol)
+		wire_str(&dim, 2, symbol);
+	wire_msg(&shape, 1, &dim);
+	wire_int(&dim, 1, 3);
+	wire_msg(&shape, 1, &dim);
+	wire_int(&tensor, 1, RG_F32);
+	wire_msg(&tensor, 2, &shape);
+	wire_msg(&type, 1, &tensor);
+	wire_str(&v, 1, name);
+	wire_msg(&v, 2, &type);
+	return v;
+}
+
+/* y = Relu(x), with one thing of it changed:
+ *   relu: float32 [2, 3]   named: [batch, 3]   unnamed: [?, 3]
+ *   unknown: an operator that is none   future: an opset that is not yet */
+static int write_onnx(const char *kind, const char *path)
+{
+	const int64_t dims[] = { 2, 3 };
+	bool named = strcmp(kind, "named") == 0, unnamed = strcmp(kind, "unnamed") == 0;
+	const char *op = strcmp(kind, "unknown") == 0 ? "Frobnicate" : "Relu";
+	struct wire g = { 0 }, n = wire_node(op, "x", NULL, "y"), v, m;
+	FILE *f = fopen(path, "wb");
+	bool good;
+
+	if (!f)
+		return fail(path, "cannot be written");
+	wire_str(&n, NODE_NAME, "only");
+	wire_msg(&g, GRAPH_NODE, &n);
+	wire_str(&g, GRAPH_NAME, "g");
+	v = named || unnamed ? open_value("x", named ? "batch" : NULL) : wire_value("x", RG_F32, 2, dims);
+	wire_msg(&g, GRAPH_INPUT, &v);
+	v = named || unnamed ? open_value("y", named ? "batch" : NULL) : wire_value("y", RG_F32, 2, dims);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, strcmp(kind, "future") == 0 ? 999 : 13, &g);
+	good = fwrite(m.p, 1, m.len, f) == m.len;
+	good = fclose(f) == 0 && good;
+	wire_free(&m);
+	return good ? 0 : fail(path, "cannot be written");
+}
+
+/* ---- arrays ---- */
+
+static int write_npy(const char *path, const char *type, const char *shape, const char *value)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_tensor t = { .dtype = RG_F32 };
+	double v = strtod(value, NULL);
+	int64_t n;
+	int rc;
+
+	if (strcmp(type, "float64") == 0)
+		t.dtype = RG_F64;
+	else if (strcmp(type, "float32") != 0)
+		return fail(type, "is neither float32 nor float64");
+	if (rg_shape_parse(shape, &t.shape, &err) != 0)
+		return fail(shape, err.message);
+	n = rg_shape_count(&t.shape);
+	t.data = rg_calloc((size_t)n + 1, sizeof(double));
+	if (!t.data)
+		return fail(path, "out of memory");
+	for (int64_t i = 0; i < n; i++) {
+		if (t.dtype == RG_F32)
+			((float *)t.data)[i] = (float)v;
+		else
+			((double *)t.data)[i] = v;
+	}
+	rc = rg_npy_write(path, &t, &err);
+	rg_free(t.data);
+	return rc ? fail(path, err.message) : 0;
+}
+
+static int compare(const struct rg_tensor *a, const struct rg_tensor *b)
+{
+	int64_t n = rg_shape_count(&a->shape);
+	const float *x = a->data, *y = b->data;
+
+	if (a->dtype != RG_F32 || b->dtype != RG_F32)
+		return fail("close", "float32 only");
+	if (!rg_shape_equal(&a->shape, &b->shape) || n == 0)
+		return fail("close", "shapes differ, or nothing to compare");
+	for (int64_t i = 0; i < n; i++) {
+		if (!(fabsf(x[i] - y[i]) <= 1e-6f + 1e-4f * fabsf(y[i]))) {
+			fprintf(stderr, "cli-tool: element %" PRId64 ": %g and %g\n", i, (double)x[i],
+				(double)y[i]);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int close_npy(const char *one, const char *other)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_tensor a, b;
+	int rc;
+
+	if (rg_npy_read(one, &a, &err) != 0)
+		return fail(one, err.message);
+	if (rg_npy_read(other, &b, &err) != 0) {
+		rg_free(a.data);
+		return fail(other, err.message);
+	}
+	rc = compare(&a, &b);
+	rg_free(a.data);
+	rg_free(b.data);
+	return rc;
+}
+
+/* ---- JSON ---- */
+
+static bool is_type(const json_t *j, const char *types)
+{
+	char list[80], *save = NULL;
+
+	snprintf(list, sizeof(list), "%s", types);
+	for (char *t = strtok_r(list, "|", &save); t; t = strtok_r(NULL, "|", &save)) {
+		if ((strcmp(t, "int") == 0 && json_is_integer(j)) ||
+		    (strcmp(t, "num") == 0 && json_is_number(j)) ||
+		    (strcmp(t, "str") == 0 && json_is_string(j) && json_string_value(j)[0]) ||
+		    (strcmp(t, "text") == 0 && json_is_string(j)) ||
+		    (strcmp(t, "bool") == 0 && json_is_boolean(j)) ||
+		    (strcmp(t, "null") == 0 && json_is_null(j)) ||
+		    (strcmp(t, "obj") == 0 && json_is_object(j)) ||
+		    (strcmp(t, "arr") == 0 && json_is_array(j)) ||
+		    (strcmp(t, "arr+") == 0 && json_is_array(j) && json_array_size(j) > 0))
+			return true;
+	}
+	return false;
+}
+
+/* Calls each for every value that the path names: names with dots between, "[]"
+ * for each element of an array. False: there is no such value, or each said so. */
+static bool walk(const json_t *j, const char *path, bool (*each)(const json_t *j, void *ctx), void *ctx)
+{
+	char name[64];
+	size_t n = strcspn(path, ".[");
+
+	if (!*path)
+		return each(j, ctx);
+	if (strncmp(path, "[]", 2) == 0) {
+		size_t i;
+		json_t *v;
+
+		if (!json_is_array(j))
+			return false;
+		json_array_foreach(j, i, v) {
+			if (!walk(v, path + 2, each, ctx))
+				return false;
+		}
+		return true;
+	}
+	if (*path == '.')
+		return walk(j, path + 1, each, ctx);
+	if (n >= sizeof(name))
+		return false;
+	memcpy(name, path, n);
+	name[n] = '\0';
+	j = json_object_get(j, name);
+	return j && walk(j, path + n, each, ctx);
+}
+
+static bool has_type(const json_t *j, void *types)
+{
+	return is_type(j, types);
+}
+
+static bool add_integer(const json_t *j, void *sum)
+{
+	*(json_int_t *)sum += json_integer_value(j);
+	return json_is_integer(j);
+}
+
+/* The values with blanks between; text without quotes. */
+static bool add_text(const json_t *j, void *str)
+{
+	struct rg_str *s = str;
+	char *text = json_is_string(j) ? NULL : json_dumps(j, JSON_ENCODE_ANY | JSON_COMPACT);
+
+	rg_str_printf(s, "%s%s", s->len ? " " : "", text ? text : json_string_value(j));
+	free(text);
+	return true;
+}
+
+/*
+ *   PATH:TYPES   each is one of the types, as in "latency.p50_ns:num|null";
+ *                str is text that is not empty, arr+ an array that is not empty
+ *   PATH=TEXT    the values, with blanks between, are this text
+ *   PATH+=PATH   the integers of the first sum to that of the second
+ */
+static bool holds(const json_t *root, const char *assertion)
+{
+	size_t n = strcspn(assertion, ":=+");
+	char path[160];
+	struct rg_str s = { 0 };
+	json_int_t sum = 0, whole = 0;
+	bool good;
+
+	if (n >= sizeof(path) || !assertion[n])
+		return false;
+	memcpy(path, assertion, n);
+	path[n] = '\0';
+	if (assertion[n] == ':')
+		return walk(root, path, has_type, (void *)(assertion + n + 1));
+	if (assertion[n] == '+') {
+		good = walk(root, path, add_integer, &sum) && walk(root, assertion + n + 2, add_integer, &whole) &&
+		       sum == whole;
+		if (!good)
+			fprintf(stderr, "cli-tool: %" JSON_INTEGER_FORMAT " and %" JSON_INTEGER_FORMAT "\n", sum,
+				whole);
+		return good;
+	}
+	good = walk(root, path, add_text, &s) && strcmp(rg_str_text(&s), assertion + n + 1) == 0;
+	if (!good)
+		fprintf(stderr, "cli-tool: it is '%s'\n", rg_str_text(&s));
+	rg_str_free(&s);
+	return good;
+}
+
+static int check_json(const char *path, char **assertions, int n)
+{
+	json_error_t e;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+	int rc = 0;
+
+	if (!root)
+		return fail(path, e.text);
+	for (int i = 0; i < n; i++)
+		if (!holds(root, assertions[i]))
+			rc = fail("does not hold", assertions[i]);
+	json_decref(root);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "onnx") == 0)
+		return write_onnx(argv[2], argv[3]);
+	if (argc == 6 && strcmp(argv[1], "npy") == 0)
+		return write_npy(argv[2], argv[3], argv[4], argv[5]);
+	if (argc == 4 && strcmp(argv[1], "close") == 0)
+		return close_npy(argv[2], argv[3]);
+	if (argc >= 3 && strcmp(argv[1], "json") == 0)
+		return check_json(argv[2], argv + 3, argc - 3);
+	fail("usage", "see the top of cli-tool.c");
+	return 2;
+}
