@@ -67,17 +67,18 @@ static bool inside(const struct view *v, const struct rg_op_stat *op)
 	return x >= v->x0 && x <= v->x1 && y >= v->y0 && y <= v->y1;
 }
 
-static double size_of(const struct rg_op_stat *op)
+/* gnuplot's svg draws a point of the same size larger than cairo's terminals. */
+static double size_of(const struct view *v, const struct rg_op_stat *op)
 {
 	double share = isfinite(op->share) && op->share > 0 ? op->share : 0;
 
-	return fmax(0.8, 8 * sqrt(share));
+	return fmax(0.8, 8 * sqrt(share)) * (v->c.kind == RG_PLOT_SVG ? 0.55 : 1);
 }
 
 /* Of the drawn mark: gnuplot's point size 1 is about 3.5 pixels here. */
 static double radius_of(const struct view *v, const struct rg_op_stat *op)
 {
-	return v->c.kind == RG_PLOT_TERMINAL ? 0.9 : 3.5 * size_of(op) + 1;
+	return v->c.kind == RG_PLOT_TERMINAL ? 0.9 : (v->c.kind == RG_PLOT_SVG ? 6.4 : 3.5) * size_of(v, op) + 1;
 }
 
 static bool usable(const struct rg_roof *r)
@@ -260,7 +261,7 @@ static int points(struct rg_str *out, struct view *v, const struct rg_analysis *
 			}
 			if (count[k]++ == 0)
 				rg_str_printf(out, "$class%d << EOD\n", k);
-			rg_str_printf(out, "%.8g %.8g %.3f\n", op->intensity, op->flop_rate, size_of(op));
+			rg_str_printf(out, "%.8g %.8g %.3f\n", op->intensity, op->flop_rate, size_of(v, op));
 			r = radius_of(v, op) * 0.8;
 			rg_place_block(&v->placer,
 					   (struct rg_box){px(v, op->intensity) - r, py(v, op->flop_rate) - r,
