@@ -108,7 +108,7 @@ void rg_script_begin(struct rg_str *out, const struct rg_canvas *c, const struct
 		/* 100 pixels to the inch, so that 800x600 is 8 by 6 inches. */
 		rg_str_printf(
 		    out,
-		    "set terminal pdfcairo noenhanced size %.2fin,%.2fin font 'sans,7' fontscale 1.0 "
+		    "set terminal pdfcairo noenhanced size %.2fin,%.2fin font 'sans,6' fontscale 1.0 "
 		    "background '#ffffff'\n",
 		    c->width / 100.0, c->height / 100.0);
 		break;
