@@ -122,7 +122,7 @@ static int no_kernel(const struct rg_call *c, struct rg_error *err)
 		     n->version,
 		     rg_str_text(&types));
 	rg_str_free(&types);
-	return rg_error_hint(err, "this operator or element type is not implemented yet");
+	return rg_error_hint(err, "no kernel of this version runs the operator on these element types");
 }
 
 int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt, struct rg_arena *arena,
