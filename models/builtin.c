@@ -91,7 +91,7 @@ int rg_builtin_default_dims(const struct rg_builtin *m, const struct rg_bindings
 		if (name && n - (size_t)(eq - p) <= sizeof(number))
 			memcpy(number, eq + 1, n - (size_t)(eq - p) - 1);
 		if (!name || !rg_parse_i64(number, 0, INT64_MAX, &value))
-			return rg_error_set(err, -EINVAL, "built-in model '%s': malformed default dimensions '%s'",
+			return rg_error_set(err, -EINVAL, "built-in model '%s': malformed dimensions '%s'",
 					    m->name, m->dims);
 		if (!named(b, name)) {
 			out->dims[out->n_dims].symbol = name;
