@@ -9,7 +9,7 @@ ridge=$(realpath "$RIDGE_EXE")
 tool=$(realpath "$CLI_TOOL")
 tmp=$(mktemp -d)
 chmod 755 "$tmp"
-trap 'rm -rf "$tmp"' EXIT
+trap 'chmod -R u+rwX "$tmp"; rm -rf "$tmp"' EXIT
 mkdir "$tmp/work"
 cd "$tmp/work" || exit 1
 out=$tmp/out
