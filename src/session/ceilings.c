@@ -127,18 +127,19 @@ static void calibrate(struct team *t, double window_ns)
 
 static int start_team(struct team *t, const struct rg_topology *topo, struct rg_error *err)
 {
-	int started = 0, rc = 0;
+	int cpus[RG_MAX_CPUS], started = 0, rc = 0;
 
 	t->members = rg_calloc((size_t)t->threads, sizeof(*t->members));
 	if (!t->members)
 		return rg_error_nomem(err, (size_t)t->threads * sizeof(*t->members));
+	rg_topology_pin_order(topo, cpus);
 	pthread_barrier_init(&t->gate, NULL, (unsigned)t->threads + 1);
 	for (int i = 0; i < t->threads && !rc; i++) {
 		struct member *m = &t->members[i];
 
 		m->team = t;
 		m->index = i;
-		m->cpu = t->threads <= topo->n_allowed ? topo->allowed[i] : -1;
+		m->cpu = t->threads <= topo->n_allowed ? cpus[i] : -1;
 		if (t->size_bytes) {
 			m->data = rg_alloc_aligned(PAGE_BYTES, t->size_bytes);
 			if (!m->data)
@@ -286,25 +287,23 @@ static int plan_levels(const struct rg_topology *topo, int threads, struct level
 	return n + 1;
 }
 
-int rg_ceilings_measure(int threads, uint32_t isa, unsigned what, const char *when, double budget_ns,
-			rg_progress_fn *progress, void *ctx, struct rg_ceiling_row *rows, int *n,
+int rg_ceilings_measure(const struct rg_topology *topo, int threads, uint32_t isa, unsigned what,
+			const char *when, double budget_ns, rg_progress_fn *progress, void *ctx, struct rg_ceiling_row *rows, int *n,
 			struct rg_error *err)
 {
-	struct rg_topology topo;
 	struct level levels[RG_MAX_CACHES + 1];
 	const struct rg_roof_kernel *compute = widest(true, isa), *read = widest(false, isa);
 	int n_levels, rc = 0;
 
 	*n = 0;
-	rg_topology_read("", &topo);
-	n_levels = plan_levels(&topo, threads, levels);
+	n_levels = plan_levels(topo, threads, levels);
 	if (compute && (what & RG_CEIL_PEAK)) {
 		struct rg_ceiling_row *r = &rows[*n];
 
 		memset(r, 0, sizeof(*r));
 		if (progress)
 			progress(ctx, "measuring the peak", NAN);
-		rc = measure(compute, threads, 0, budget_ns, &topo, r, err);
+		rc = measure(compute, threads, 0, budget_ns, topo, r, err);
 		if (rc)
 			return rc;
 		r->kind = "compute";
@@ -323,7 +322,7 @@ int rg_ceilings_measure(int threads, uint32_t isa, unsigned what, const char *wh
 		memset(r, 0, sizeof(*r));
 		if (progress)
 			progress(ctx, dram ? "measuring DRAM bandwidth" : "measuring cache bandwidth", NAN);
-		rc = measure(read, threads, levels[i].size_bytes, budget_ns, &topo, r, err);
+		rc = measure(read, threads, levels[i].size_bytes, budget_ns, topo, r, err);
 		if (rc)
 			return rc;
 		r->kind = "bandwidth";
@@ -356,7 +355,7 @@ int rg_session_ceilings(int threads, uint32_t isa, bool quick, rg_progress_fn *p
 	for (int i = 0; i < n_counts; i++) {
 		int got = 0;
 
-		rc = rg_ceilings_measure(counts[i], isa ? cpu.isa & isa : cpu.isa, RG_CEIL_ALL, "alone",
+		rc = rg_ceilings_measure(&topo, counts[i], isa ? cpu.isa & isa : cpu.isa, RG_CEIL_ALL, "alone",
 					 quick ? 0.15e9 : 1e9, progress, ctx, v + total, &got, err);
 		if (rc) {
 			rg_free(v);

@@ -3,6 +3,7 @@
 #define RG_SESSION_CEILINGS_H
 
 #include "session/session.h"
+#include "sys/topology.h"
 
 enum {
 	RG_CEIL_PEAK = 1,
@@ -15,10 +16,13 @@ enum {
 /*
  * Measures what `what` names with `threads` threads, about budget_ns each, into
  * rows (room for RG_CEIL_MAX_ROWS; strings static). The caller's own threads
- * must be idle. RG_EINTERRUPTED when a person stops it; *n rows are whole then.
+ * must be idle. `topo` is the machine as it was before any thread was pinned: a
+ * caller that an executor has pinned to one CPU would see only that one, and the
+ * threads measured here would share it. RG_EINTERRUPTED when a person stops it; *n
+ * rows are whole then.
  */
-int rg_ceilings_measure(int threads, uint32_t isa, unsigned what, const char *when, double budget_ns,
-			rg_progress_fn *progress, void *ctx, struct rg_ceiling_row *rows, int *n,
+int rg_ceilings_measure(const struct rg_topology *topo, int threads, uint32_t isa, unsigned what,
+			const char *when, double budget_ns, rg_progress_fn *progress, void *ctx, struct rg_ceiling_row *rows, int *n,
 			struct rg_error *err);
 
 #endif

@@ -133,21 +133,11 @@ static int choose_threads(const struct rg_session_options *o, struct rg_prepared
 static int make_exec(struct rg_prepared *p, struct rg_error *err)
 {
 	struct rg_exec_options xo = { 0 };
-	int cpus[RG_MAX_CPUS], n = 0;
+	int cpus[RG_MAX_CPUS];
 
-	/* One lane a core first, then the second threads of the cores. */
-	for (int round = 0; n < p->topo.n_allowed && round < p->topo.n_allowed; round++) {
-		for (int i = 0; i < p->topo.n_allowed; i++) {
-			int before = 0;
-
-			for (int k = 0; k < i; k++)
-				before += p->topo.core_of[k] == p->topo.core_of[i];
-			if (before == round)
-				cpus[n++] = p->topo.allowed[i];
-		}
-	}
+	rg_topology_pin_order(&p->topo, cpus);
 	xo.pin = p->pinned;
-	xo.n_cpus = n;
+	xo.n_cpus = p->topo.n_allowed;
 	xo.cpus = cpus;
 	return rg_exec_new(p->plan, &xo, &p->exec, err);
 }

@@ -362,7 +362,7 @@ static int ceilings(struct recorder *r, unsigned what, const char *when, const c
 
 	if (r->o->no_ceilings || rg_session_interrupted())
 		return 0;
-	rc = rg_ceilings_measure(r->p.threads, r->p.isa, what, when, 0.15e9, r->o->progress, r->o->progress_ctx,
+	rc = rg_ceilings_measure(&r->p.topo, r->p.threads, r->p.isa, what, when, 0.15e9, r->o->progress, r->o->progress_ctx,
 				 rows, &n, err);
 	if (rc == RG_EINTERRUPTED) {
 		/* what was measured so far is kept; the end of the run says the rest */

@@ -316,6 +316,22 @@ int rg_topology_default_threads(const struct rg_topology *t)
 	return n < 1 ? 1 : n;
 }
 
+void rg_topology_pin_order(const struct rg_topology *t, int *cpus)
+{
+	int n = 0;
+
+	for (int round = 0; n < t->n_allowed && round < t->n_allowed; round++) {
+		for (int i = 0; i < t->n_allowed; i++) {
+			int before = 0; /* CPUs of the same core that come earlier */
+
+			for (int k = 0; k < i; k++)
+				before += t->core_of[k] == t->core_of[i];
+			if (before == round)
+				cpus[n++] = t->allowed[i];
+		}
+	}
+}
+
 int rg_thread_pin(int cpu, struct rg_error *err)
 {
 	cpu_set_t mask;

@@ -41,6 +41,9 @@ struct rg_topology {
 void rg_topology_read(const char *root, struct rg_topology *out);
 /* How many workers by default: one per core, within affinity and quota; >= 1. */
 int rg_topology_default_threads(const struct rg_topology *t);
+/* The allowed CPUs in the order in which lanes take them: one of each core first,
+ * then the second threads of the cores. `cpus` has room for t->n_allowed. */
+void rg_topology_pin_order(const struct rg_topology *t, int *cpus);
 /* Pins the calling thread to one CPU. */
 int rg_thread_pin(int cpu, struct rg_error *err);
 

@@ -243,6 +243,23 @@ static void test_nothing_there(void **state)
 	assert_int_equal(rg_topology_default_threads(&t), 1);
 }
 
+/* One lane a core before any core gets a second one, each CPU once. */
+static void test_pin_order(void **state)
+{
+	static struct rg_topology t;
+	static const int core[] = { 0, 0, 1, 1, 2, 0 }, want[] = { 10, 12, 14, 11, 13, 15 };
+	int cpus[6];
+
+	t.n_allowed = 6;
+	for (int i = 0; i < 6; i++) {
+		t.allowed[i] = 10 + i;
+		t.core_of[i] = core[i];
+	}
+	rg_topology_pin_order(&t, cpus);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(cpus[i], want[i]);
+}
+
 static void test_this_machine(void **state)
 {
 	struct rg_topology t;
@@ -278,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_cgroup_v1),
 		cmocka_unit_test(test_hostile_files),
 		cmocka_unit_test(test_nothing_there),
+		cmocka_unit_test(test_pin_order),
 		cmocka_unit_test(test_this_machine),
 	};
 
