@@ -318,7 +318,10 @@ static void on_terminal(const char *line, int columns)
 	ssize_t k;
 	pid_t pid;
 
-	assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
+	if (openpty(&master, &slave, NULL, NULL, &size) != 0) {
+		printf("# skip: no pseudo-terminal can be opened here (%s)\n", strerror(errno));
+		skip();
+	}
 	pid = start(line, slave, err);
 	close(slave);
 	while (n < sizeof(got.out) - 1 && (k = read(master, got.out + n, sizeof(got.out) - 1 - n)) > 0)
