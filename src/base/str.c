@@ -41,6 +41,25 @@ void rg_str_add(struct rg_str *s, const char *text)
 	rg_str_addn(s, text, strlen(text));
 }
 
+void rg_str_shell(struct rg_str *s, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				    "_-+=./:,@%";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		rg_str_add(s, word);
+		return;
+	}
+	rg_str_add(s, "'");
+	for (const char *p = word; *p; p++) {
+		if (*p == '\'')
+			rg_str_add(s, "'\\''");
+		else
+			rg_str_addn(s, p, 1);
+	}
+	rg_str_add(s, "'");
+}
+
 void rg_str_printf(struct rg_str *s, const char *fmt, ...)
 {
 	va_list ap, again;

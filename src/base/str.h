@@ -19,6 +19,8 @@ struct rg_str {
 void rg_str_add(struct rg_str *s, const char *text);
 void rg_str_addn(struct rg_str *s, const char *text, size_t n);
 void rg_str_printf(struct rg_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* One word for a POSIX shell, in single quotes when it needs them. */
+void rg_str_shell(struct rg_str *s, const char *word);
 const char *rg_str_text(const struct rg_str *s); /* "" when empty */
 void rg_str_free(struct rg_str *s);
 

@@ -10,18 +10,30 @@
 #include "cmd/verbs.h"
 #include "reports/json.h"
 
+/* Whether a command needs --db to find the database again. */
+static bool needs_db(const char *db)
+{
+	const char *env = getenv("RIDGE_DB");
+
+	return strcmp(db, env && *env ? env : "ridge.db") != 0;
+}
+
 void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id)
 {
 	struct rg_error ignored = RG_ERROR_INIT;
 	struct rg_recording *rec = NULL;
 	struct rg_analysis *an = NULL;
 	char ref[24], median[32], p99[32];
-	const char *env = getenv("RIDGE_DB");
-	bool elsewhere = strcmp(a->db, env && *env ? env : "ridge.db") != 0;
-	const char *option = elsewhere ? " --db " : "", *db = elsewhere ? a->db : "";
+	struct rg_str option = { 0 };
+	const char *db;
 
 	if (a->quiet)
 		return;
+	if (needs_db(a->db)) {
+		rg_str_add(&option, " --db ");
+		rg_str_shell(&option, a->db);
+	}
+	db = rg_str_text(&option);
 	snprintf(ref, sizeof(ref), "%" PRId64, run_id);
 	fprintf(stderr, "run %s", ref);
 	if (a->session.tag && *a->session.tag)
@@ -38,8 +50,9 @@ void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id
 		if (isfinite(an->overhead.value) && isfinite(an->overhead.low) && isfinite(an->overhead.high))
 			fprintf(stderr, " [%.4f, %.4f]", an->overhead.low, an->overhead.high);
 	}
-	fprintf(stderr, ". Kept in %s.\nNext:  ridge report %s%s%s   ridge plot roofline %s%s%s   "
-			"ridge check %s%s%s\n", a->db, ref, option, db, ref, option, db, ref, option, db);
+	fprintf(stderr, ". Kept in %s.\nNext:  ridge report %s%s   ridge plot roofline %s%s   "
+			"ridge check %s%s\n", a->db, ref, db, ref, db, ref, db);
+	rg_str_free(&option);
 	rg_analysis_free(an);
 	rg_recording_free(rec);
 }
@@ -60,6 +73,13 @@ int rg_cmd_record(struct rg_args *a, struct rg_error *err)
 	rg_cmd_progress_end(a);
 	if (run_id >= 0 && (rc == 0 || rc == RG_EINTERRUPTED))
 		rg_cmd_recorded(a, s, run_id);
+	if (run_id >= 0 && rc == RG_EINTERRUPTED && needs_db(a->db)) {
+		struct rg_str db = { 0 };
+
+		rg_str_shell(&db, a->db);
+		rg_error_hint(err, "look at it:  ridge report %" PRId64 " --db %s", run_id, rg_str_text(&db));
+		rg_str_free(&db);
+	}
 	if (run_id >= 0 && a->format == RG_FORMAT_JSON) {
 		struct rg_json j;
 

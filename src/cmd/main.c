@@ -73,8 +73,11 @@ static int dispatch(struct rg_args *a, struct rg_error *err)
 /* The command line as one string, for the record. NULL: out of memory. */
 static bool join(struct rg_str *out, int argc, char **argv)
 {
-	for (int i = 0; i < argc; i++)
-		rg_str_printf(out, "%s%s", i ? " " : "", i ? argv[i] : "ridge");
+	rg_str_add(out, "ridge");
+	for (int i = 1; i < argc; i++) {
+		rg_str_add(out, " ");
+		rg_str_shell(out, argv[i]);
+	}
 	return !out->failed;
 }
 

@@ -43,6 +43,20 @@ static void text_grows_and_survives_failure(void **state)
 	assert_false(s.failed);
 }
 
+static void words_for_a_shell(void **state)
+{
+	struct rg_str s = { 0 };
+
+	(void)state;
+	rg_str_shell(&s, "a/b-1.db");
+	rg_str_add(&s, " ");
+	rg_str_shell(&s, "it's \"$x\"");
+	rg_str_add(&s, " ");
+	rg_str_shell(&s, "");
+	assert_string_equal(rg_str_text(&s), "a/b-1.db 'it'\\''s \"$x\"' ''");
+	rg_str_free(&s);
+}
+
 static void numbers_for_people(void **state)
 {
 	char b[32];
@@ -130,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_grows_and_survives_failure),
+		cmocka_unit_test(words_for_a_shell),
 		cmocka_unit_test(numbers_for_people),
 		cmocka_unit_test(whole_numbers_only),
 		cmocka_unit_test(durations),
