@@ -64,7 +64,7 @@ static unsigned char *mark_live(const struct rg_graph *g, bool through_folded)
 
 /* Some exporters (Paddle's) write every weight as a Constant node. A single
  * element in one is a factor of a formula, not something that was trained. */
-static int64_t params_of(const struct rg_value *v)
+int64_t rg_value_params(const struct rg_value *v)
 {
 	int64_t n = rg_shape_count(&v->shape);
 
@@ -112,7 +112,7 @@ static int64_t sum(const struct rg_graph *g, bool through_folded, unsigned char 
 
 int64_t rg_graph_count_params(const struct rg_graph *g)
 {
-	return sum(g, true, PARAM, params_of);
+	return sum(g, true, PARAM, rg_value_params);
 }
 
 int64_t rg_graph_weight_bytes(const struct rg_graph *g)

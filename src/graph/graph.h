@@ -196,6 +196,8 @@ int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_err
  * statistics of BatchNormalization and without integer constants. -1: out of
  * memory. */
 int64_t rg_graph_count_params(const struct rg_graph *g);
+/* The same for one value, wherever it is used: 0 for what is none. */
+int64_t rg_value_params(const struct rg_value *v);
 /* Bytes of all constants that the graph uses, bound inputs not counted. -1:
  * unknown. After folding the folded ones count, and what only they used no more. */
 int64_t rg_graph_weight_bytes(const struct rg_graph *g);

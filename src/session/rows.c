@@ -24,7 +24,7 @@ static bool is_running_statistic(const struct rg_node *n, int slot)
 
 static bool is_param_value(const struct rg_value *v)
 {
-	return v->origin == RG_CONST_INITIALIZER && rg_dtype_is_float(v->dtype);
+	return rg_value_params(v) > 0;
 }
 
 /* Rows of the GEMM that the step amounts to; -1 when it is none. */
