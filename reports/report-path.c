@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "reports/report-run.h"
 #include "reports/table.h"
@@ -106,11 +107,15 @@ static void path_summary(struct rg_str *out, const struct rg_analysis *a, const 
 	int64_t sum[3] = { 0, 0, 0 };
 	struct rg_str s = { 0 };
 	char num[64], part[64];
+	/* a run that was interrupted early holds no timed inference */
+	bool cold = p->iteration < a->rec->n_iterations && a->rec->iterations[p->iteration].pass &&
+		    strcmp(a->rec->iterations[p->iteration].pass, "timing") != 0;
 
 	for (int i = 0; i < p->n_segments; i++)
 		sum[p->segments[i].kind] += p->segments[i].end_ns - p->segments[i].start_ns;
-	rg_str_printf(&s, "%s m, iteration %d of run %" PRId64 " (the one nearest to the median)",
-			  rg_fmt_ns(num, (double)p->wall_ns), p->iteration, a->rec->run.id);
+	rg_str_printf(&s, "%s m, iteration %d of run %" PRId64 " (%s)",
+			  rg_fmt_ns(num, (double)p->wall_ns), p->iteration, a->rec->run.id,
+			  cold ? "recorded before the timing began: cold" : "the one nearest to the median");
 	rg_text_paragraph(out, st, "wall time", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	for (int k = 0; k < 3; k++) {
