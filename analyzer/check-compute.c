@@ -95,7 +95,10 @@ void rg_check_compute_bound(struct rg_check *c, struct rg_answer *q)
 			if (a->ops[i].bound && strcmp(a->ops[i].bound, bounds[k]) == 0 &&
 			    !isnan(a->ops[i].share))
 				share[k] += a->ops[i].share;
-	if (!isnan(a->ridge_intensity))
+	/* DRAM's ridge point says nothing about a step whose data a nearer cache holds */
+	if (!isnan(a->ridge_intensity) &&
+	    (strcmp(op->bound, "DRAM") == 0 ||
+	     (strcmp(op->bound, "compute") == 0 && op->intensity >= a->ridge_intensity)))
 		snprintf(ridge, sizeof(ridge), " against a ridge point of %.3g", a->ridge_intensity);
 	q->verdict = rg_check_grade(op->headroom, 1.5, 3);
 	if (strcmp(op->bound, "overhead") == 0) {

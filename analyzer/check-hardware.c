@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/check-internal.h"
 #include "base/str.h"
@@ -29,8 +30,8 @@ void rg_check_hardware_bandwidth(struct rg_check *c, struct rg_answer *q)
 {
 	const struct rg_analysis *a = c->a;
 	struct rg_str levels = {0};
-	double flops = 0, bytes = 0, intensity;
-	char v[32];
+	double flops = 0, bytes = 0, memory_share = 0, intensity;
+	char v[32], p[32];
 
 	if (a->n_roofs == 0) {
 		rg_check_unknown(
@@ -43,6 +44,10 @@ void rg_check_hardware_bandwidth(struct rg_check *c, struct rg_answer *q)
 			flops += a->ops[i].flops;
 			bytes += a->ops[i].bytes;
 		}
+		for (int k = 0; k < a->n_roofs; k++)
+			if (a->ops[i].bound && strcmp(a->ops[i].bound, a->roofs[k].level) == 0 &&
+			    !isnan(a->ops[i].share))
+				memory_share += a->ops[i].share;
 	}
 	intensity = bytes > 0 ? flops / bytes : NAN;
 	rg_check_figure(q, "peak", a->peak.value, "flop/s", a->peak.provenance);
@@ -67,15 +72,15 @@ void rg_check_hardware_bandwidth(struct rg_check *c, struct rg_answer *q)
 	} else {
 		bool clears = intensity >= a->ridge_intensity;
 
+		rg_check_percent(p, memory_share);
 		q->verdict = clears ? RG_VERDICT_GOOD : RG_VERDICT_ATTENTION;
 		q->answer = rg_check_text(
 		    c,
 		    "measured: %s; the model as a whole does %.3g flop/byte and %s the ridge point of "
-		    "%.3g%s",
-		    rg_str_text(&levels), intensity, clears ? "clears" : "misses", a->ridge_intensity,
+		    "%.3g: steps that a memory level bounds take %s of the time%s",
+		    rg_str_text(&levels), intensity, clears ? "clears" : "misses", a->ridge_intensity, p,
 		    clears ? ""
-			   : ": bandwidth limits it, so a larger batch, fusion or "
-			     "narrower types would help");
+			   : ", which a larger batch, fusion or narrower types would shorten");
 	}
 	q->evidence =
 	    rg_check_text(c,

@@ -240,6 +240,32 @@ int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct 
 	return 0;
 }
 
+int rg_checklist_set_db(struct rg_checklist *c, const char *db, struct rg_error *err)
+{
+	static const char query[] = "sqlite3 ridge.db ";
+
+	if (strcmp(db, "ridge.db") == 0)
+		return 0;
+	for (int i = 0; i < RG_CHECK_QUESTIONS; i++) {
+		const char *old = c->answers[i].evidence;
+		bool sql = strncmp(old, query, strlen(query)) == 0;
+		struct rg_str s = {0};
+		char *text;
+
+		rg_str_add(&s, sql ? "sqlite3 " : old);
+		rg_str_add(&s, sql ? "" : " --db ");
+		rg_str_shell(&s, db);
+		rg_str_add(&s, sql ? old + strlen(query) - 1 : "");
+		text = s.failed ? NULL : rg_arena_alloc_aligned(c->arena, 1, s.len + 1);
+		if (text)
+			c->answers[i].evidence = memcpy(text, rg_str_text(&s), s.len + 1);
+		rg_str_free(&s);
+		if (!text)
+			return rg_error_nomem(err, 256);
+	}
+	return 0;
+}
+
 void rg_checklist_free(struct rg_checklist *c)
 {
 	if (c)

@@ -52,6 +52,8 @@ struct rg_checklist {
 };
 
 int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct rg_error *err);
+/* Lets the evidence name the database `db`; without it, it names ridge.db. */
+int rg_checklist_set_db(struct rg_checklist *c, const char *db, struct rg_error *err);
 void rg_checklist_free(struct rg_checklist *c);
 
 #endif

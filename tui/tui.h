@@ -11,6 +11,7 @@
 
 struct rg_tui_options {
 	const char *run;          /* run to open first; NULL: the list */
+	const char *db;           /* its name for commands that are shown; NULL: ridge.db */
 	/* Offered as a key when a model was named: records it and returns the run.
 	 * NULL: not offered. Called with the screen suspended. */
 	int (*record)(void *ctx, int64_t *run_id, struct rg_error *err);

@@ -25,7 +25,7 @@ int rg_cmd_tui(struct rg_args *a, struct rg_error *err)
 {
 	const char *what = a->n_positional ? a->positional[0] : NULL;
 	bool model = what && rg_model_looks_like(what);
-	struct rg_tui_options o = { .run = model ? NULL : what };
+	struct rg_tui_options o = { .run = model ? NULL : what, .db = a->db };
 	struct recorder r = { .args = a };
 
 	if ((model ? rg_cmd_open_write(a, &r.store, err) : rg_cmd_open_read(a, &r.store, err)) != 0)

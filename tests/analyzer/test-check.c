@@ -171,7 +171,12 @@ static void answers_follow_the_facts(void **state)
 	struct rg_checklist *c = check(m);
 	const struct rg_answer *q;
 
+	struct rg_error err = RG_ERROR_INIT;
+
 	check_rules(c);
+	assert_int_equal(rg_checklist_set_db(c, "my runs.db", &err), 0);
+	assert_non_null(strstr(answer(c, "model.dominant")->evidence, "sqlite3 'my runs.db' \"SELECT"));
+	assert_non_null(strstr(answer(c, "performance.latency")->evidence, " --db 'my runs.db'"));
 	q = answer(c, "model.size");
 	assert_int_equal(q->verdict, RG_VERDICT_GOOD);
 	assert_figure(q, "params", 1500);
