@@ -158,6 +158,19 @@ static int insert_end(struct rg_store *s, int64_t run, enum rg_run_status status
 	return rc;
 }
 
+/* SQLite writes on into a file that was deleted or moved, and nobody finds it. */
+static int still_there(struct rg_store *s, struct rg_error *err)
+{
+	int moved = 0;
+
+	if (sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || !moved)
+		return 0;
+	rg_error_set(err, -ENOENT, "the database was deleted or moved during the recording: "
+				   "what was recorded is lost");
+	rg_error_hint(err, "record again, and leave the file where it is");
+	return rg_error_at(err, "%s", s->path);
+}
+
 int rg_store_end_run(struct rg_store *s, int64_t run, enum rg_run_status status, const char *message,
 		     struct rg_error *err)
 {
@@ -166,8 +179,10 @@ int rg_store_end_run(struct rg_store *s, int64_t run, enum rg_run_status status,
 	if (rc)
 		return rc;
 	rc = insert_end(s, run, status, message, err);
-	if (!rc)
-		return rg_store_commit(s, err);
+	if (!rc) {
+		rc = rg_store_commit(s, err);
+		return rc ? rc : still_there(s, err);
+	}
 	rg_store_rollback(s);
 	return rc;
 }

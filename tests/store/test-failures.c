@@ -434,6 +434,20 @@ static void a_read_only_folder_can_be_read(void **state)
 		 "the folder is writable all the same");
 }
 
+static void a_file_that_vanished_is_told(void **state)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_store *s = open_db(path, RG_STORE_WRITE);
+	int64_t id;
+
+	(void)state;
+	assert_int_equal(run_begin(s, "t", &id, &err), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rg_store_end_run(s, id, RG_RUN_COMPLETE, "", &err), -ENOENT);
+	assert_non_null(strstr(err.message, "deleted or moved"));
+	rg_store_close(s);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 
 int main(int argc, char **argv)
@@ -445,6 +459,7 @@ int main(int argc, char **argv)
 		TEST(what_is_no_database_of_ours_is_refused),
 		TEST(a_full_disk_keeps_what_was_committed),
 		TEST(a_read_only_folder_can_be_read),
+		TEST(a_file_that_vanished_is_told),
 	};
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
