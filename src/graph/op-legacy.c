@@ -3,6 +3,8 @@
  */
 #include "graph/op-legacy.h"
 
+#include "graph/op-types.h"
+
 /* b with ones behind it up to a's rank, starting at dimension `axis` of a. */
 static bool place(const struct rg_shape *a, const struct rg_shape *b, int64_t axis, struct rg_shape *out)
 {
@@ -54,4 +56,32 @@ bool rg_op_legacy_slope(const struct rg_node *n, const struct rg_shape *x, const
 		return place(x, slope, x->rank > 1 ? 1 : 0, out);
 	*out = *slope;
 	return rg_shape_broadcast(x, slope, &(struct rg_shape){ 0 });
+}
+
+int rg_infer_legacy_broadcast(struct rg_infer *c, struct rg_shape *out, struct rg_error *err)
+{
+	struct rg_shape b;
+	char ta[160], tb[160];
+
+	if (rg_op_legacy_operand(c->node, &c->in[0]->shape, &c->in[1]->shape, &b) &&
+	    rg_shape_broadcast(&c->in[0]->shape, &b, out))
+		return 0;
+	return rg_infer_fail(c, err, "shapes %s and %s do not broadcast", rg_shape_text(ta, &c->in[0]->shape),
+			     rg_shape_text(tb, &c->in[1]->shape));
+}
+
+int rg_infer_pair(struct rg_infer *c, uint32_t types, enum rg_dtype out, struct rg_error *err)
+{
+	struct rg_shape s;
+	int rc = rg_infer_type(c, 0, types, err);
+
+	if (!rc)
+		rc = rg_infer_type(c, 1, types, err);
+	if (!rc)
+		rc = rg_infer_like(c, 1, 0, err);
+	if (!rc)
+		rc = rg_infer_legacy_broadcast(c, &s, err);
+	if (!rc)
+		rg_infer_out(c, 0, out == RG_UNDEFINED ? c->in[0]->dtype : out, &s);
+	return rc;
 }

@@ -10,47 +10,24 @@
 #include "graph/op-legacy.h"
 #include "graph/op-types.h"
 
-/* Two inputs of one type within `set`, broadcast; an output of type `out`, or
- * of that of the inputs for RG_UNDEFINED. */
-static int infer_pair(struct rg_infer *c, uint32_t set, enum rg_dtype out, struct rg_error *err)
-{
-	struct rg_shape b, s;
-	char ta[160], tb[160];
-	int rc = rg_infer_type(c, 0, set, err);
-
-	if (!rc)
-		rc = rg_infer_type(c, 1, set, err);
-	if (!rc)
-		rc = rg_infer_like(c, 1, 0, err);
-	if (rc)
-		return rc;
-	if (!rg_op_legacy_operand(c->node, &c->in[0]->shape, &c->in[1]->shape, &b) ||
-	    !rg_shape_broadcast(&c->in[0]->shape, &b, &s))
-		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
-				     rg_shape_text(ta, &c->in[0]->shape),
-				     rg_shape_text(tb, &c->in[1]->shape));
-	rg_infer_out(c, 0, out == RG_UNDEFINED ? c->in[0]->dtype : out, &s);
-	return 0;
-}
-
 static int infer_compare(struct rg_infer *c, struct rg_error *err)
 {
-	return infer_pair(c, RG_SET_NUM, RG_BOOL, err);
+	return rg_infer_pair(c, RG_SET_NUM, RG_BOOL, err);
 }
 
 static int infer_equal(struct rg_infer *c, struct rg_error *err)
 {
-	return infer_pair(c, RG_SET_NUM | RG_BIT(RG_BOOL), RG_BOOL, err);
+	return rg_infer_pair(c, RG_SET_NUM | RG_BIT(RG_BOOL), RG_BOOL, err);
 }
 
 static int infer_bool_pair(struct rg_infer *c, struct rg_error *err)
 {
-	return infer_pair(c, RG_BIT(RG_BOOL), RG_BOOL, err);
+	return rg_infer_pair(c, RG_BIT(RG_BOOL), RG_BOOL, err);
 }
 
 static int infer_bits(struct rg_infer *c, struct rg_error *err)
 {
-	return infer_pair(c, RG_SET_INT, RG_UNDEFINED, err);
+	return rg_infer_pair(c, RG_SET_INT, RG_UNDEFINED, err);
 }
 
 static int infer_shift(struct rg_infer *c, struct rg_error *err)
@@ -59,7 +36,7 @@ static int infer_shift(struct rg_infer *c, struct rg_error *err)
 
 	if (strcmp(dir, "LEFT") && strcmp(dir, "RIGHT"))
 		return rg_infer_fail(c, err, "attribute direction is '%s', not 'LEFT' or 'RIGHT'", dir);
-	return infer_pair(c, c->node->version < 28 ? RG_SET_UINT : RG_SET_INT, RG_UNDEFINED, err);
+	return rg_infer_pair(c, c->node->version < 28 ? RG_SET_UINT : RG_SET_INT, RG_UNDEFINED, err);
 }
 
 static int infer_not(struct rg_infer *c, struct rg_error *err)

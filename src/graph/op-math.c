@@ -62,30 +62,9 @@ static int infer_clip(struct rg_infer *c, struct rg_error *err)
 
 /* ---- two inputs ---- */
 
-static int infer_binary(struct rg_infer *c, uint32_t set, struct rg_error *err)
-{
-	struct rg_shape b, out;
-	char ta[160], tb[160];
-	int rc = rg_infer_type(c, 0, set, err);
-
-	if (!rc)
-		rc = rg_infer_type(c, 1, set, err);
-	if (!rc)
-		rc = rg_infer_like(c, 1, 0, err);
-	if (rc)
-		return rc;
-	if (!rg_op_legacy_operand(c->node, &c->in[0]->shape, &c->in[1]->shape, &b) ||
-	    !rg_shape_broadcast(&c->in[0]->shape, &b, &out))
-		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
-				     rg_shape_text(ta, &c->in[0]->shape),
-				     rg_shape_text(tb, &c->in[1]->shape));
-	rg_infer_out(c, 0, c->in[0]->dtype, &out);
-	return 0;
-}
-
 static int infer_arithmetic(struct rg_infer *c, struct rg_error *err)
 {
-	return infer_binary(c, RG_SET_NUM, err);
+	return rg_infer_pair(c, RG_SET_NUM, RG_UNDEFINED, err);
 }
 
 static int infer_mod(struct rg_infer *c, struct rg_error *err)
@@ -101,23 +80,18 @@ static int infer_mod(struct rg_infer *c, struct rg_error *err)
 /* The exponent may be of another type from version 12 on. */
 static int infer_pow(struct rg_infer *c, struct rg_error *err)
 {
-	struct rg_shape b, out;
-	char ta[160], tb[160];
+	struct rg_shape out;
 	int rc = rg_infer_type(c, 0, RG_SET_FLOAT | RG_BIT(RG_I32) | RG_BIT(RG_I64), err);
 
 	if (!rc)
 		rc = rg_infer_type(c, 1, RG_SET_NUM, err);
 	if (!rc && c->node->version < 12)
 		rc = rg_infer_like(c, 1, 0, err);
-	if (rc)
-		return rc;
-	if (!rg_op_legacy_operand(c->node, &c->in[0]->shape, &c->in[1]->shape, &b) ||
-	    !rg_shape_broadcast(&c->in[0]->shape, &b, &out))
-		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
-				     rg_shape_text(ta, &c->in[0]->shape),
-				     rg_shape_text(tb, &c->in[1]->shape));
-	rg_infer_out(c, 0, c->in[0]->dtype, &out);
-	return 0;
+	if (!rc)
+		rc = rg_infer_legacy_broadcast(c, &out, err);
+	if (!rc)
+		rg_infer_out(c, 0, c->in[0]->dtype, &out);
+	return rc;
 }
 
 static int infer_prelu(struct rg_infer *c, struct rg_error *err)
