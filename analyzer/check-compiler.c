@@ -49,9 +49,9 @@ void rg_check_compiler_layout(struct rg_check *c, struct rg_answer *q)
 		    n, b, rg_check_percent(p, a->ops_total_ns > 0 ? share : NAN));
 	q->evidence = rg_check_text(
 	    c,
-	    "sqlite3 ridge.db \"SELECT step, name, shape, read_bytes + write_bytes FROM step WHERE run_id "
+	    "sqlite3 %s \"SELECT step, name, shape, read_bytes + write_bytes FROM step WHERE run_id "
 	    "= %lld AND op_type = 'Transpose'\"",
-	    (long long)c->rec->run.id);
+	    c->db, (long long)c->rec->run.id);
 	rg_check_figure(q, "transposes", n, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "moved_bytes", bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "time_share", a->ops_total_ns > 0 ? share : NAN, "fraction", RG_PROV_MEASURED);
@@ -109,8 +109,8 @@ void rg_check_compiler_folding(struct rg_check *c, struct rg_answer *q)
 		    "from constants alone; duplicates were not looked for",
 		    folded, dead);
 	q->evidence =
-	    rg_check_text(c, "sqlite3 ridge.db \"SELECT kind, subject, text FROM note WHERE run_id = %lld\"",
-			  (long long)c->rec->run.id);
+	    rg_check_text(c, "sqlite3 %s \"SELECT kind, subject, text FROM note WHERE run_id = %lld\"",
+			  c->db, (long long)c->rec->run.id);
 	rg_check_fact(c, q, "folded", "plan.folded");
 	rg_check_fact(c, q, "dead", "plan.dead");
 	rg_check_figure(q, "views", views, "", RG_PROV_MODELLED);

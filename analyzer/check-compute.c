@@ -41,9 +41,9 @@ void rg_check_compute_type(struct rg_check *c, struct rg_answer *q)
 				  rg_check_percent(p2, c->a->ops_total_ns > 0 ? share[best] : NAN));
 	q->evidence = rg_check_text(
 	    c,
-	    "sqlite3 ridge.db \"SELECT op_kind, SUM(flops), SUM(share_percent) FROM op_time JOIN "
+	    "sqlite3 %s \"SELECT op_kind, SUM(flops), SUM(share_percent) FROM op_time JOIN "
 	    "step USING (run_id, step) WHERE run_id = %lld GROUP BY op_kind\"",
-	    (long long)c->rec->run.id);
+	    c->db, (long long)c->rec->run.id);
 	for (int k = 0; k < N; k++) {
 		if (flops[k] == 0 && share[k] < 0.001)
 			continue;
@@ -223,9 +223,9 @@ void rg_check_compute_cheap(struct rg_check *c, struct rg_answer *q)
 		    n, p1, p2, rg_check_label(c, a->ops[worst].step), fusable, saved);
 	q->evidence = rg_check_text(
 	    c,
-	    "sqlite3 ridge.db \"SELECT op_kind, op_time.* FROM op_time JOIN step USING (run_id, "
+	    "sqlite3 %s \"SELECT op_kind, op_time.* FROM op_time JOIN step USING (run_id, "
 	    "step) WHERE run_id = %lld ORDER BY time_ns DESC\"",
-	    (long long)rec->run.id);
+	    c->db, (long long)rec->run.id);
 	rg_check_figure(q, "steps", n, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "time_share", share, "fraction", RG_PROV_MEASURED);
 	rg_check_figure(q, "flops_share", a->flops > 0 ? flops / a->flops : NAN, "fraction",

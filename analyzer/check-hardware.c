@@ -84,8 +84,8 @@ void rg_check_hardware_bandwidth(struct rg_check *c, struct rg_answer *q)
 	}
 	q->evidence =
 	    rg_check_text(c,
-			  "sqlite3 ridge.db \"SELECT level, threads, value, unit, measured_when FROM ceiling "
+			  "sqlite3 %s \"SELECT level, threads, value, unit, measured_when FROM ceiling "
 			  "WHERE run_id = %lld\"",
-			  (long long)c->rec->run.id);
+			  c->db, (long long)c->rec->run.id);
 	rg_str_free(&levels);
 }

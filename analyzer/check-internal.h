@@ -18,6 +18,8 @@ struct rg_check {
 	double wall_ns;             /* median latency; NAN */
 	double fast_bytes;          /* last-level cache; NAN unknown */
 	const char *fast_name;      /* "L3", "L2"; "" unknown */
+	const char *db;             /* as a shell takes it, for evidence */
+	const char *db_option;      /* " --db FILE", "" for ridge.db */
 	struct rg_arena *arena;
 	bool failed;                /* an allocation did: the checklist is not returned */
 };

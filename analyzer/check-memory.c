@@ -102,9 +102,9 @@ void rg_check_memory_peak(struct rg_check *c, struct rg_answer *q)
 	}
 	q->evidence =
 	    rg_check_text(c,
-			  "sqlite3 ridge.db \"SELECT name, size_bytes, offset_bytes, first_step, last_step "
+			  "sqlite3 %s \"SELECT name, size_bytes, offset_bytes, first_step, last_step "
 			  "FROM tensor WHERE run_id = %lld AND place = 'arena' ORDER BY 2 DESC\"",
-			  (long long)c->rec->run.id);
+			  c->db, (long long)c->rec->run.id);
 	rg_check_figure(q, "planned_peak_bytes", a->peak_bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_fact(c, q, "arena_bytes", "plan.arena_bytes");
 	rg_check_fact(c, q, "arena_lower_bound_bytes", "plan.arena_lower_bound_bytes");
@@ -159,9 +159,9 @@ void rg_check_memory_weights(struct rg_check *c, struct rg_answer *q)
 		    isnan(bandwidth) ? "" : ns, b[1], b[2], b[3]);
 	q->evidence =
 	    rg_check_text(c,
-			  "sqlite3 ridge.db \"SELECT dtype, COUNT(*), SUM(size_bytes) FROM tensor WHERE "
+			  "sqlite3 %s \"SELECT dtype, COUNT(*), SUM(size_bytes) FROM tensor WHERE "
 			  "run_id = %lld AND is_param GROUP BY dtype\"",
-			  (long long)c->rec->run.id);
+			  c->db, (long long)c->rec->run.id);
 	rg_check_figure(q, "weight_bytes", a->weight_bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "fp16_bytes", a->params * 2, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "bf16_bytes", a->params * 2, "bytes", RG_PROV_MODELLED);
@@ -209,9 +209,9 @@ void rg_check_memory_largest(struct rg_check *c, struct rg_answer *q)
 				c->fast_name, b[1]));
 	q->evidence =
 	    rg_check_text(c,
-			  "sqlite3 ridge.db \"SELECT name, shape, size_bytes FROM tensor WHERE run_id = %lld "
+			  "sqlite3 %s \"SELECT name, shape, size_bytes FROM tensor WHERE run_id = %lld "
 			  "AND place = 'arena' ORDER BY size_bytes DESC LIMIT 10\"",
-			  (long long)c->rec->run.id);
+			  c->db, (long long)c->rec->run.id);
 	rg_check_words(q, "tensor", big->name, RG_PROV_MODELLED);
 	rg_check_words(q, "shape", big->shape, RG_PROV_MODELLED);
 	rg_check_figure(q, "size_bytes", (double)big->size_bytes, "bytes", RG_PROV_MODELLED);

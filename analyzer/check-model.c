@@ -117,9 +117,9 @@ void rg_check_model_shapes(struct rg_check *c, struct rg_answer *q)
 	}
 	q->evidence =
 	    rg_check_text(c,
-			  "sqlite3 ridge.db \"SELECT step, name, shape, kernel, gemm_m, gemm_n, gemm_k, "
+			  "sqlite3 %s \"SELECT step, name, shape, kernel, gemm_m, gemm_n, gemm_k, "
 			  "special_form FROM step WHERE run_id = %lld AND 1 IN (gemm_m, gemm_n)\"",
-			  (long long)c->rec->run.id);
+			  c->db, (long long)c->rec->run.id);
 	rg_check_figure(q, "batch", a->batch > 0 ? (double)a->batch : NAN, "", RG_PROV_DECLARED);
 	rg_check_figure(q, "matrix_steps", gemms, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "degenerate_steps", degenerate, "", RG_PROV_MODELLED);
@@ -217,7 +217,7 @@ void rg_check_model_dominant(struct rg_check *c, struct rg_answer *q)
 	rg_check_words(q, "flops_largest", a->ops[big_flops].step->name, RG_PROV_MODELLED);
 	q->evidence =
 	    rg_check_text(c,
-			  "sqlite3 ridge.db \"SELECT op_type, SUM(params), SUM(flops) FROM step WHERE "
+			  "sqlite3 %s \"SELECT op_type, SUM(params), SUM(flops) FROM step WHERE "
 			  "run_id = %lld GROUP BY op_type ORDER BY 3 DESC\"",
-			  (long long)c->rec->run.id);
+			  c->db, (long long)c->rec->run.id);
 }

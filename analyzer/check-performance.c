@@ -109,7 +109,8 @@ void rg_check_performance_latency(struct rg_check *c, struct rg_answer *q)
 	    c, "median %s (95 %% interval %s to %s), P95 %s, P99 %s over %d inferences%s%s", p50, low, high,
 	    p95, p99, a->n_latency, tail,
 	    isnan(a->p99.high) ? "; too few to bound P99: about 370 are needed, with --iterations" : "");
-	q->evidence = rg_check_text(c, "ridge plot tail %lld -o tail.svg", (long long)c->rec->run.id);
+	q->evidence = rg_check_text(c, "ridge plot tail %lld -o tail.svg%s", (long long)c->rec->run.id,
+				    c->db_option);
 	rg_check_figure(q, "p50_ns", a->p50.value, "ns", RG_PROV_MEASURED);
 	rg_check_figure(q, "p50_low_ns", a->p50.low, "ns", RG_PROV_MEASURED);
 	rg_check_figure(q, "p50_high_ns", a->p50.high, "ns", RG_PROV_MEASURED);
@@ -156,7 +157,8 @@ void rg_check_performance_throughput(struct rg_check *c, struct rg_answer *q)
 		    per_s, where, rg_check_label(c, op->step), percent, op->bound,
 		    op->above_roof ? "; more than all of it: a ceiling or a cost is wrong" : "");
 	}
-	q->evidence = rg_check_text(c, "ridge plot roofline %lld -o roofline.svg", (long long)c->rec->run.id);
+	q->evidence = rg_check_text(c, "ridge plot roofline %lld -o roofline.svg%s", (long long)c->rec->run.id,
+				    c->db_option);
 	rg_check_figure(q, "inferences_per_s", a->throughput_per_s, "1/s", RG_PROV_MEASURED);
 	rg_check_figure(q, "samples_per_s", samples, "1/s", RG_PROV_MEASURED);
 	rg_check_figure(q, "batch", a->batch > 0 ? (double)a->batch : NAN, "", RG_PROV_DECLARED);

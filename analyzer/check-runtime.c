@@ -56,9 +56,9 @@ void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 					   : RG_VERDICT_ATTENTION;
 	q->evidence = rg_check_text(
 	    c,
-	    "sqlite3 ridge.db \"SELECT step, name, op_type, time_ns, share_percent FROM op_time "
+	    "sqlite3 %s \"SELECT step, name, op_type, time_ns, share_percent FROM op_time "
 	    "WHERE run_id = %lld AND kernel = 'ref' ORDER BY time_ns DESC\"",
-	    (long long)c->rec->run.id);
+	    c->db, (long long)c->rec->run.id);
 	rg_check_figure(q, "reference_steps", n, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "steps", a->n_ops, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "time_share", a->ops_total_ns > 0 ? share : NAN, "fraction", RG_PROV_MEASURED);
@@ -118,9 +118,9 @@ void rg_check_runtime_copies(struct rg_check *c, struct rg_answer *q)
 		    n, b, p, reshapes, b2);
 	q->evidence = rg_check_text(
 	    c,
-	    "sqlite3 ridge.db \"SELECT step, name, op_type, read_bytes + write_bytes FROM step WHERE "
+	    "sqlite3 %s \"SELECT step, name, op_type, read_bytes + write_bytes FROM step WHERE "
 	    "run_id = %lld AND op_kind = 'move' ORDER BY 4 DESC\"",
-	    (long long)c->rec->run.id);
+	    c->db, (long long)c->rec->run.id);
 	rg_check_figure(q, "moving_steps", n, "", RG_PROV_MEASURED);
 	rg_check_figure(q, "moved_bytes", bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "time_share", share, "fraction", RG_PROV_MEASURED);
@@ -169,9 +169,9 @@ void rg_check_runtime_planner(struct rg_check *c, struct rg_answer *q)
 		    b[0], b[1], ratio > 1.2 ? ": more than a fifth above it is lost to fragments" : "");
 	q->evidence = rg_check_text(
 	    c,
-	    "sqlite3 ridge.db \"SELECT key, value, unit FROM fact WHERE run_id = %lld AND key LIKE "
+	    "sqlite3 %s \"SELECT key, value, unit FROM fact WHERE run_id = %lld AND key LIKE "
 	    "'plan.%%'\"",
-	    (long long)c->rec->run.id);
+	    c->db, (long long)c->rec->run.id);
 	rg_check_fact(c, q, "arena_bytes", "plan.arena_bytes");
 	rg_check_fact(c, q, "arena_lower_bound_bytes", "plan.arena_lower_bound_bytes");
 	rg_check_figure(q, "arena_over_lower_bound", ratio, "", RG_PROV_MODELLED);

@@ -195,7 +195,23 @@ static void find_fast_memory(struct rg_check *c)
 	}
 }
 
-int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct rg_error *err)
+/* How the evidence commands name the database. */
+static void name_database(struct rg_check *c, const char *db)
+{
+	struct rg_str s = {0};
+
+	c->db = "ridge.db";
+	c->db_option = "";
+	if (!db || strcmp(db, c->db) == 0)
+		return;
+	rg_str_shell(&s, db);
+	c->failed |= s.failed;
+	c->db = rg_check_text(c, "%s", rg_str_text(&s));
+	c->db_option = rg_check_text(c, " --db %s", rg_str_text(&s));
+	rg_str_free(&s);
+}
+
+int rg_check_run(const struct rg_analysis *a, const char *db, struct rg_checklist **out, struct rg_error *err)
 {
 	struct rg_arena *arena = rg_arena_new();
 	struct rg_checklist *list = arena ? rg_arena_alloc(arena, 1, sizeof(*list)) : NULL;
@@ -220,6 +236,7 @@ int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct 
 	c.path = path;
 	c.wall_ns = a->p50.value;
 	find_fast_memory(&c);
+	name_database(&c, db);
 	for (int i = 0; i < RG_CHECK_QUESTIONS; i++) {
 		struct rg_answer *q = &list->answers[i];
 
@@ -227,7 +244,7 @@ int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct 
 		q->question = questions[i].question;
 		q->verdict = RG_VERDICT_UNKNOWN;
 		q->answer = "";
-		q->evidence = rg_check_text(&c, "ridge report %lld", (long long)a->rec->run.id);
+		q->evidence = rg_check_text(&c, "ridge report %lld%s", (long long)a->rec->run.id, c.db_option);
 		questions[i].answer(&c, q);
 	}
 	rg_check_summarise(&c, list);
@@ -237,32 +254,6 @@ int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct 
 		return rg_error_nomem(err, 256);
 	}
 	*out = list;
-	return 0;
-}
-
-int rg_checklist_set_db(struct rg_checklist *c, const char *db, struct rg_error *err)
-{
-	static const char query[] = "sqlite3 ridge.db ";
-
-	if (strcmp(db, "ridge.db") == 0)
-		return 0;
-	for (int i = 0; i < RG_CHECK_QUESTIONS; i++) {
-		const char *old = c->answers[i].evidence;
-		bool sql = strncmp(old, query, strlen(query)) == 0;
-		struct rg_str s = {0};
-		char *text;
-
-		rg_str_add(&s, sql ? "sqlite3 " : old);
-		rg_str_add(&s, sql ? "" : " --db ");
-		rg_str_shell(&s, db);
-		rg_str_add(&s, sql ? old + strlen(query) - 1 : "");
-		text = s.failed ? NULL : rg_arena_alloc_aligned(c->arena, 1, s.len + 1);
-		if (text)
-			c->answers[i].evidence = memcpy(text, rg_str_text(&s), s.len + 1);
-		rg_str_free(&s);
-		if (!text)
-			return rg_error_nomem(err, 256);
-	}
 	return 0;
 }
 

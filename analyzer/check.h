@@ -1,6 +1,6 @@
 /*
  * The checklist: 24 questions in fixed order, each answered from facts of one
- * recording or with `unknown` and what is missing. docs/checklist.md lists them.
+ * recording or with `unknown` and what is missing.
  */
 #ifndef RG_ANALYZER_CHECK_H
 #define RG_ANALYZER_CHECK_H
@@ -51,9 +51,8 @@ struct rg_checklist {
 	struct rg_arena *arena;
 };
 
-int rg_check_run(const struct rg_analysis *a, struct rg_checklist **out, struct rg_error *err);
-/* Lets the evidence name the database `db`; without it, it names ridge.db. */
-int rg_checklist_set_db(struct rg_checklist *c, const char *db, struct rg_error *err);
+/* `db`: the database that the evidence commands name; NULL: ridge.db. */
+int rg_check_run(const struct rg_analysis *a, const char *db, struct rg_checklist **out, struct rg_error *err);
 void rg_checklist_free(struct rg_checklist *c);
 
 #endif

@@ -62,9 +62,7 @@ int rg_app_open(struct rg_app *a, int64_t run, struct rg_error *err)
 	if (!rc)
 		rc = rg_analyze(rec, &an, err);
 	if (!rc)
-		rc = rg_check_run(an, &check, err);
-	if (!rc && a->opt && a->opt->db)
-		rc = rg_checklist_set_db(check, a->opt->db, err);
+		rc = rg_check_run(an, a->opt->db, &check, err);
 	order = rc ? NULL : rg_calloc((size_t)an->n_ops + 1, sizeof(*order));
 	if (!rc && !order)
 		rc = rg_error_nomem(err, (size_t)an->n_ops * sizeof(*order));

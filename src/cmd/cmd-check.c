@@ -16,8 +16,7 @@ static int print_check(struct rg_args *a, struct rg_store *s, const char *ref, s
 	struct rg_checklist *c = NULL;
 	struct rg_str out = { 0 };
 
-	if (rg_cmd_load(s, ref, &rec, &an, err) == 0 && rg_check_run(an, &c, err) == 0 &&
-	    rg_checklist_set_db(c, a->db, err) == 0) {
+	if (rg_cmd_load(s, ref, &rec, &an, err) == 0 && rg_check_run(an, a->db, &c, err) == 0) {
 		if (rg_report_check(&out, an, c, &st) != 0)
 			rg_error_nomem(err, out.len);
 		else
