@@ -217,6 +217,18 @@ static void test_params(void **state)
 	assert_int_equal(rg_graph_finish(b.g, &b.err), 0);
 	assert_int_equal(rg_graph_count_params(b.g), 12);
 	assert_int_equal(rg_graph_weight_bytes(b.g), 12 * 4 + 3 * 4);
+	/* one value: weights of a Constant node are parameters too, a factor is none */
+	{
+		struct rg_value v = b.g->values[rg_graph_find_value(b.g, "w")];
+
+		assert_int_equal(rg_value_params(&v), 12);
+		v.origin = RG_CONST_NODE;
+		assert_int_equal(rg_value_params(&v), 12);
+		v.shape = rg_shape_of(0, NULL);
+		assert_int_equal(rg_value_params(&v), 0);
+		assert_int_equal(rg_value_params(&b.g->values[rg_graph_find_value(b.g, "x")]), 0);
+		assert_int_equal(rg_value_params(&b.g->values[rg_graph_find_value(b.g, "i32")]), 0);
+	}
 	assert_int_equal(rg_graph_bind(b.g, NULL, &b.err), 0);
 	assert_int_equal(rg_graph_infer(b.g, &folding, NULL, &b.err), 0);
 	assert_int_equal(rg_graph_count_params(b.g), 12);
