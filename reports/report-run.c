@@ -269,6 +269,10 @@ static void header(struct rg_str *out, const struct rg_analysis *a, const struct
 	if (s.len)
 		rg_str_add(&s, " (SHA-256)");
 	flush(out, st, "outputs", &s);
+	if (r->run.threads > rg_recording_number(r, "machine.cores"))
+		rg_str_printf(&s, "%d threads on %.0f cores: lanes wait for each other", r->run.threads,
+			      rg_recording_number(r, "machine.cores"));
+	flush(out, st, "warning", &s);
 	if (strcmp(rg_recording_text(r, "session.steady", "yes"), "no") == 0)
 		rg_str_add(
 			&s,

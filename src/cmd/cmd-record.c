@@ -10,6 +10,9 @@
 #include "cmd/verbs.h"
 #include "reports/json.h"
 
+/* With fewer samples the 99th percentile is the largest of them, or a guess. */
+#define P99_MIN 100
+
 /* Whether a command needs --db to find the database again. */
 static bool needs_db(const char *db)
 {
@@ -42,9 +45,11 @@ void rg_cmd_recorded(const struct rg_args *a, struct rg_store *s, int64_t run_id
 	if (rg_cmd_load(s, ref, &rec, &an, &ignored) == 0) {
 		fprintf(stderr, " of %s is %s", rec->run.model_name, rg_run_status_name(rec->run.status));
 		if (an->n_latency > 0)
-			fprintf(stderr, ": median %s, P99 %s over %d inferences with %d thread%s",
-				rg_fmt_ns(median, an->p50.value), rg_fmt_ns(p99, an->p99.value),
-				an->n_latency, rec->run.threads, rec->run.threads == 1 ? "" : "s");
+			fprintf(stderr, ": median %s%s%s over %d inference%s with %d thread%s",
+				rg_fmt_ns(median, an->p50.value), an->n_latency >= P99_MIN ? ", P99 " : "",
+				an->n_latency >= P99_MIN ? rg_fmt_ns(p99, an->p99.value) : "", an->n_latency,
+				an->n_latency == 1 ? "" : "s", rec->run.threads,
+				rec->run.threads == 1 ? "" : "s");
 		if (isfinite(an->overhead.value))
 			fprintf(stderr, "; with over without instrumentation %.4f", an->overhead.value);
 		if (isfinite(an->overhead.value) && isfinite(an->overhead.low) && isfinite(an->overhead.high))
