@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/schedule.h"
 #include "base/alloc.h"
@@ -170,6 +171,8 @@ int rg_path_find(const struct rg_analysis *a, struct rg_path **out, struct rg_er
 		x->arena = arena;
 	rc = rc ? rc : rg_schedule_iterations(rec, scratch, &list, &n, err);
 	rc = rc ? rc : nearest_to_median(rec, list, n, scratch, &x->p.iteration, err);
+	if (!rc)
+		x->p.cold = strcmp(rec->iterations[x->p.iteration].pass, "timing") != 0;
 	rc = rc ? rc : rg_producers_build(rec, scratch, &producers, err);
 	rc = rc ? rc : rg_schedule_build(rec, &producers, x->p.iteration, scratch, &s, err);
 	rc = rc ? rc : walk_back(x, &s, err);

@@ -25,6 +25,7 @@ struct rg_segment {
 
 struct rg_path {
 	int iteration;         /* row index of the iteration it describes */
+	bool cold;             /* recorded before the timing pass: the run was stopped early */
 	int64_t wall_ns;       /* end - start of that iteration */
 	int n_segments;        /* in time order, contiguous */
 	struct rg_segment *segments;

@@ -134,9 +134,21 @@ static int match(const struct rg_recording *rec, const char *op, bool *faster)
 	return n;
 }
 
-static double amdahl(double p, double s)
+/*
+ * What Amdahl's law makes of the wall time: the median over iterations of what
+ * is left when the operator's own time is divided by s. The replay of an
+ * iteration is never shorter than this, so neither is its median; a law applied
+ * to the median share would not be a bound.
+ */
+static double amdahl_gain(const double *wall_ns, const double *share, double *scratch, int n, double s,
+			  double before_ns)
 {
-	return 1 / ((1 - p) + p / s);
+	double after;
+
+	for (int i = 0; i < n; i++)
+		scratch[i] = wall_ns[i] * (1 - share[i] + share[i] / s);
+	after = rg_stats_median(scratch, (size_t)n);
+	return after > 0 ? before_ns / after : INFINITY;
 }
 
 int rg_whatif_speedup(const struct rg_analysis *a, const char *op, double speedup,
@@ -146,7 +158,7 @@ int rg_whatif_speedup(const struct rg_analysis *a, const char *op, double speedu
 	struct rg_arena *arena;
 	struct rg_producers producers;
 	struct rg_interval after;
-	double *before_v, *after_v, *share_v;
+	double *before_v, *after_v, *share_v, *scratch_v;
 	bool *faster;
 	int *list, n, rc;
 
@@ -172,7 +184,8 @@ int rg_whatif_speedup(const struct rg_analysis *a, const char *op, double speedu
 	before_v = rg_arena_alloc(arena, (size_t)n, sizeof(*before_v));
 	after_v = rg_arena_alloc(arena, (size_t)n, sizeof(*after_v));
 	share_v = rg_arena_alloc(arena, (size_t)n, sizeof(*share_v));
-	if (!before_v || !after_v || !share_v)
+	scratch_v = rg_arena_alloc(arena, (size_t)n, sizeof(*scratch_v));
+	if (!before_v || !after_v || !share_v || !scratch_v)
 		rc = rg_error_nomem(err, (size_t)n * sizeof(*before_v));
 	for (int i = 0; i < n && !rc; i++) {
 		struct rg_arena *scratch = rg_arena_new();
@@ -192,16 +205,18 @@ int rg_whatif_speedup(const struct rg_analysis *a, const char *op, double speedu
 		goto out;
 	out->n_iterations = n;
 	out->speedup = speedup;
+	out->cold = n > 0 && strcmp(rec->iterations[list[0]].pass, "timing") != 0;
+	memcpy(scratch_v, before_v, (size_t)n * sizeof(*scratch_v));
+	out->before_ns = rg_stats_median(scratch_v, (size_t)n);
+	out->amdahl_gain = amdahl_gain(before_v, share_v, scratch_v, n, speedup, out->before_ns);
+	out->limit_gain = amdahl_gain(before_v, share_v, scratch_v, n, INFINITY, out->before_ns);
 	out->share = rg_stats_median(share_v, (size_t)n);
-	out->before_ns = rg_stats_median(before_v, (size_t)n);
 	rg_stats_sort(after_v, (size_t)n);
 	after = rg_stats_quantile_ci(after_v, (size_t)n, 0.5, 0.95);
 	out->after_ns = after.value;
 	out->after_low_ns = after.low;
 	out->after_high_ns = after.high;
 	out->gain = after.value > 0 ? out->before_ns / after.value : INFINITY;
-	out->amdahl_gain = amdahl(out->share, speedup);
-	out->limit_gain = amdahl(out->share, INFINITY);
 out:
 	rg_arena_free(arena);
 	return rc;

@@ -17,9 +17,11 @@ struct rg_whatif {
 	double after_ns;         /* replayed */
 	double after_low_ns, after_high_ns; /* 95 % over the iterations */
 	double gain;             /* before / after */
-	double amdahl_gain;      /* bound with that share */
-	double limit_gain;       /* Amdahl with s infinite */
+	double amdahl_gain;      /* before over the median of what Amdahl's law leaves of each
+	                            iteration: gain is never above it for a speedup over 1 */
+	double limit_gain;       /* the same with s infinite */
 	int n_iterations;        /* replayed */
+	bool cold;               /* none of the timing pass: the run was stopped early */
 };
 
 /* `op`: a node name, or an operator type (then all of that type), case as in

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "reports/report-run.h"
 #include "reports/table.h"
@@ -41,6 +40,7 @@ static int path_json(struct rg_str *out, const struct rg_analysis *a, const stru
 	rg_json_init(&j);
 	rg_json_int(&j, j.root, "run", a->rec->run.id);
 	rg_json_int(&j, j.root, "iteration", p->iteration);
+	rg_json_put(&j, j.root, "cold", json_boolean(p->cold));
 	rg_json_int(&j, j.root, "wall_ns", p->wall_ns);
 	list = rg_json_put(&j, j.root, "segments", json_array());
 	for (int i = 0; i < p->n_segments; i++) {
@@ -62,6 +62,7 @@ static int path_json(struct rg_str *out, const struct rg_analysis *a, const stru
 	list = rg_json_put(&j, o, "steps", json_array());
 	for (int i = 0; i < p->n_data_path; i++)
 		rg_json_put(&j, list, NULL, json_integer(p->data_path[i]));
+	rg_json_text(&j, o, "provenance", "modelled");
 	rg_json_num(&j, j.root, "parallelism", p->parallelism);
 	rg_json_text(&j, j.root, "provenance", "measured");
 	return rg_json_finish(&j, out);
@@ -107,15 +108,12 @@ static void path_summary(struct rg_str *out, const struct rg_analysis *a, const 
 	int64_t sum[3] = { 0, 0, 0 };
 	struct rg_str s = { 0 };
 	char num[64], part[64];
-	/* a run that was interrupted early holds no timed inference */
-	bool cold = p->iteration < a->rec->n_iterations && a->rec->iterations[p->iteration].pass &&
-		    strcmp(a->rec->iterations[p->iteration].pass, "timing") != 0;
 
 	for (int i = 0; i < p->n_segments; i++)
 		sum[p->segments[i].kind] += p->segments[i].end_ns - p->segments[i].start_ns;
 	rg_str_printf(&s, "%s m, iteration %d of run %" PRId64 " (%s)",
 			  rg_fmt_ns(num, (double)p->wall_ns), p->iteration, a->rec->run.id,
-			  cold ? "recorded before the timing began: cold" : "the one nearest to the median");
+			  p->cold ? "recorded before the timing began: cold" : "the one nearest to the median");
 	rg_text_paragraph(out, st, "wall time", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	for (int k = 0; k < 3; k++) {
@@ -225,6 +223,7 @@ static int whatif_json(struct rg_str *out, const struct rg_analysis *a, const ch
 	rg_json_num(&j, j.root, "after_high_ns", w->after_high_ns);
 	rg_json_num(&j, j.root, "gain", w->gain);
 	rg_json_num(&j, j.root, "amdahl_gain", w->amdahl_gain);
+	rg_json_put(&j, j.root, "cold", json_boolean(w->cold));
 	rg_json_num(&j, j.root, "limit_gain", w->limit_gain);
 	rg_json_int(&j, j.root, "n_iterations", w->n_iterations);
 	rg_json_text(&j, j.root, "provenance", "modelled");
@@ -249,8 +248,9 @@ int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char
 		rg_str_printf(&s, "%s faster", rg_num_times(n1, w->speedup));
 	rg_text_paragraph(out, st, "what if", 12, rg_str_text(&s));
 	rg_str_free(&s);
-	rg_str_printf(&s, "%s m, median of %d replayed iterations", rg_fmt_ns(n1, w->before_ns),
-			  w->n_iterations);
+	rg_str_printf(&s, "%s m, median of %d replayed iteration%s%s", rg_fmt_ns(n1, w->before_ns),
+			  w->n_iterations, w->n_iterations == 1 ? "" : "s",
+			  w->cold ? ", recorded before the timing began: cold" : "");
 	rg_text_paragraph(out, st, "now", 12, rg_str_text(&s));
 	rg_str_free(&s);
 	rg_str_printf(&s, "%s ~", rg_fmt_ns(n1, w->after_ns));
@@ -260,8 +260,9 @@ int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char
 	rg_str_printf(&s, ": %s ~ as a whole", rg_num_times(n1, w->gain));
 	rg_text_paragraph(out, st, "replayed", 12, rg_str_text(&s));
 	rg_str_free(&s);
-	rg_str_printf(&s, "%s ~ is the bound for this share; %s ~ if it took no time at all",
-			  rg_num_times(n1, w->amdahl_gain), rg_num_times(n2, w->limit_gain));
+	rg_str_printf(&s, "%s ~ is %s; %s ~ if it took no time at all", rg_num_times(n1, w->amdahl_gain),
+			  w->speedup >= 1 ? "the bound for this share" : "what this share alone makes of it",
+			  rg_num_times(n2, w->limit_gain));
 	rg_text_paragraph(out, st, "Amdahl", 12, rg_str_text(&s));
 	if (s.failed)
 		out->failed = true;

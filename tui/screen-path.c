@@ -27,8 +27,8 @@ static void draw(struct rg_app *a, struct rg_cells *c, int top, int rows)
 		return;
 	}
 	rg_cells_printf(c, 1, top, c->width - 2, RG_ROLE_DIM,
-			"inference %d: %s wall; longest data chain %s, parallelism %.2f", p->iteration,
-			rg_fmt_ns(wall, (double)p->wall_ns), rg_fmt_ns(least, (double)p->data_path_ns),
+			"inference %d%s: %s wall; longest data chain %s, parallelism %.2f", p->iteration,
+			p->cold ? " (cold)" : "", rg_fmt_ns(wall, (double)p->wall_ns), rg_fmt_ns(least, (double)p->data_path_ns),
 			p->parallelism);
 	rg_cells_line_role(c, top + 1, RG_ROLE_HEAD);
 	rg_cells_printf(c, 1, top + 1, c->width - 2, RG_ROLE_HEAD, "%10s %10s %6s  %-9s %s", "at", "takes", "%", "why", "step");

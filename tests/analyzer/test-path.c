@@ -338,6 +338,60 @@ static double brute_end(const struct mk *m, int it, int i, const char *op, doubl
 	return ready + (double)(s->start_ns - ready_ns) + length;
 }
 
+/* Medians over iterations of different length must not break the bound. */
+static void a_replay_never_beats_amdahl(void **state)
+{
+	int tried = 0;
+
+	stream = rg_rng_stream(1, "bound");
+	for (int round = 0; round < 300; round++) {
+		struct mk *m = random_run((int)pick(2, 7), (int)pick(1, 3), (int)pick(1, 8));
+		struct rg_error err = RG_ERROR_INIT;
+		struct rg_analysis *a = analyze(m);
+		struct rg_whatif w;
+
+		if (rg_whatif_speedup(a, "Conv", round % 3 ? (double)pick(2, 20) / 2 : INFINITY, &w, &err) == 0) {
+			assert_true(w.gain <= w.amdahl_gain * (1 + 1e-9));
+			assert_true(w.amdahl_gain <= w.limit_gain * (1 + 1e-9));
+			assert_false(w.cold);
+			tried++;
+		}
+		rg_analysis_free(a);
+		mk_free(m);
+	}
+	assert_true(tried > 100);
+}
+
+/* A run stopped before the timing pass has only its first inference. */
+static void a_cold_inference_is_called_cold(void **state)
+{
+	struct mk *m = mk_new(1);
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_analysis *a;
+	struct rg_whatif w;
+	struct rg_path *p;
+
+	mk_step(m, "a", "Op", "other", 1, 1);
+	mk_iteration(m, "first", true, 0, 100);
+	mk_span(m, 0, 0, 0, 1, 0, 50);
+	a = analyze(m);
+	p = find(a);
+	assert_true(p->cold);
+	assert_int_equal(rg_whatif_speedup(a, "a", 2, &w, &err), 0);
+	assert_true(w.cold);
+	rg_path_free(p);
+	rg_analysis_free(a);
+	mk_iteration(m, "timing", true, 200, 290);
+	mk_span(m, 1, 0, 0, 1, 200, 250);
+	a = analyze(m);
+	p = find(a);
+	assert_false(p->cold);
+	assert_int_equal(p->iteration, 1);
+	rg_path_free(p);
+	rg_analysis_free(a);
+	mk_free(m);
+}
+
 static void replay_equals_brute_force(void **state)
 {
 	int tried = 0;
@@ -435,6 +489,8 @@ int main(void)
 		cmocka_unit_test(a_busy_lane_is_a_resource_edge),
 		cmocka_unit_test(the_iteration_nearest_the_median_is_taken),
 		cmocka_unit_test(a_serial_chain_obeys_amdahl),
+		cmocka_unit_test(a_replay_never_beats_amdahl),
+		cmocka_unit_test(a_cold_inference_is_called_cold),
 		cmocka_unit_test(replay_equals_brute_force),
 		cmocka_unit_test(an_unknown_operator_lists_close_ones),
 		cmocka_unit_test(every_allocation_may_fail),
