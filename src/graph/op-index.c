@@ -157,7 +157,7 @@ static int infer_gather_nd(struct rg_infer *c, struct rg_error *err)
 	const struct rg_shape *s = &c->in[0]->shape, *idx = &c->in[1]->shape;
 	int64_t batch = c->node->version >= 12 ? rg_node_int(c->node, "batch_dims", 0) : 0;
 	struct rg_shape to = { 0 };
-	int depth;
+	int depth = 0;
 
 	if (batch < 0 || batch > RG_MAX_RANK)
 		return rg_infer_fail(c, err, "batch_dims is %" PRId64, batch);
@@ -204,7 +204,7 @@ static int infer_scatter_nd(struct rg_infer *c, struct rg_error *err)
 	const struct rg_shape *s = &c->in[0]->shape, *idx = &c->in[1]->shape;
 	struct rg_shape want = { 0 };
 	char a[160], b[160];
-	int depth;
+	int depth = 0;
 
 	if (nd_depth(c, 0, &depth, err) || check_reduction(c, err) ||
 	    append(c, &want, idx, 0, idx->rank - 1, err) || append(c, &want, s, depth, s->rank, err))
