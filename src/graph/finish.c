@@ -360,8 +360,21 @@ static int sort_nodes(struct rg_graph *g, const struct captures *c, struct rg_er
 
 /* ---- operators ---- */
 
+/* ONNX Runtime's own operators all have version 1, whatever number of the domain
+ * a file imports. */
+static bool is_contrib(const struct rg_node *n)
+{
+	return strcmp(n->domain, "com.microsoft") == 0;
+}
+
 static int bind_unknown(const struct rg_node *n, int64_t opset, struct rg_error *err)
 {
+	if (is_contrib(n)) {
+		rg_error_set(err, RG_ENOTSUP_MODEL, "operator %s.%s of node '%s' is not supported", n->domain,
+			     n->op_type, n->name);
+		return rg_error_hint(err, "it belongs to ONNX Runtime, whose optimiser writes it; export the model "
+				     "without that optimisation");
+	}
 	if (n->domain[0]) {
 		rg_error_set(err, RG_ENOTSUP_MODEL, "operator %s.%s (opset %" PRId64 ") of node '%s' is not "
 			     "supported", n->domain, n->op_type, opset, n->name);
@@ -388,7 +401,7 @@ static void supported_opsets(const struct rg_op *op, int *low, int *high)
 
 static int bind_operator(const struct rg_graph *g, struct rg_node *n, struct rg_error *err)
 {
-	int64_t opset = rg_graph_opset(g, n->domain);
+	int64_t opset = is_contrib(n) ? 1 : rg_graph_opset(g, n->domain);
 	const struct rg_op *op = rg_op_find(n->domain, n->op_type);
 	int low, high;
 

@@ -149,6 +149,15 @@ static void test_operators(void **state)
 				      (int[]){ build_value(&b, "y") }, 0, NULL, &b.err) >= 0);
 	finish_fails(&b, RG_ENOTSUP_MODEL, "com.example.Fused");
 
+	b = build_new(13);
+	build_input(&b, "x", RG_F32, LIST(2));
+	assert_true(rg_graph_add_node(b.g, "com.microsoft", "Frobnicate", "n", 1, (int[]){ 0 }, 1,
+				      (int[]){ build_value(&b, "y") }, 0, NULL, &b.err) >= 0);
+	assert_int_equal(rg_graph_finish(b.g, &b.err), RG_ENOTSUP_MODEL);
+	assert_contains(b.err.message, "operator com.microsoft.Frobnicate of node 'n'");
+	assert_contains(b.err.hint, "ONNX Runtime");
+	rg_graph_free(b.g);
+
 	/* Without any opset the first is meant; its Reshape has its shape as an attribute. */
 	b = (struct build){ .g = rg_graph_new(NULL) };
 	build_input(&b, "x", RG_F32, LIST(2));
