@@ -18,8 +18,10 @@ static const struct {
 	const struct rg_op *ops;
 	const int *n;
 } families[] = {
+	FAMILY(attention),
 	FAMILY(gemm),
 	FAMILY(index),
+	FAMILY(linear_attention),
 	FAMILY(logic),
 	FAMILY(loss),
 	FAMILY(math),
