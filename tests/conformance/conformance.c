@@ -1,11 +1,11 @@
 /*
- * Runs every case of ONNX's own test data (Debian's libonnx-testdata) and holds
- * the outputs against the expected ones. Each case runs in a child of its own
- * with a time limit, so that a crash is named and counted.
+ * Runs every case of ONNX's own test data (Debian's libonnx-testdata, or what
+ * --data names) and holds the outputs against the expected ones. Each case runs
+ * in a child of its own with a time limit, so that a crash is named and counted.
  *
- * The cases that pass are listed in passed.txt, which only moves up: a listed
- * case that does not pass is a failure; one that newly passes is reported with
- * the command that adds it.
+ * The cases that pass are listed in passed.txt (a table for each data set:
+ * --table), which only moves up: a listed case that does not pass is a failure;
+ * one that newly passes is reported with the command that adds it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,66 +19,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "tests/conformance/case.h"
+#include "tests/conformance/names.h"
+#include "tests/conformance/summary.h"
 
 #define DEFAULT_DATA "/usr/share/libonnx-testdata/data"
 #define LIMIT_S 60 /* the slowest case takes under a second; sanitizers are slow */
 
-/* The nine models under real/ hold only links to files that are elsewhere. */
-static const char *const groups[] = { "node", "pytorch-converted", "pytorch-operator", "simple" };
+/* The nine models under real/ hold only links to files that are elsewhere;
+ * scripts/conformance makes light/, the same nine with made-up weights. */
+static const char *const groups[] = { "light", "node", "pytorch-converted", "pytorch-operator", "simple" };
 
 struct options {
-	const char *data, *table;
+	const char *data, *table, *summary;
 	const char *only;     /* --case: part of a name */
 	bool list, verbose, tap, update, reasons;
 };
-
-struct names {
-	char **v;
-	size_t n, cap;
-};
-
-static void *must(void *p)
-{
-	if (!p) {
-		fprintf(stderr, "conformance: out of memory\n");
-		exit(1);
-	}
-	return p;
-}
-
-static void names_add(struct names *l, const char *name)
-{
-	if (l->n == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : 256;
-		l->v = must(realloc(l->v, l->cap * sizeof(*l->v)));
-	}
-	l->v[l->n++] = must(strdup(name));
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void names_sort(struct names *l)
-{
-	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), compare_names);
-}
-
-static bool names_has(const struct names *l, const char *name)
-{
-	return l->n && bsearch(&name, l->v, l->n, sizeof(*l->v), compare_names);
-}
-
-static void names_free(struct names *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		free(l->v[i]);
-	free(l->v);
-}
 
 /* Every GROUP/NAME that holds a model. */
 static void find_cases(const char *data, struct names *out)
@@ -204,13 +160,6 @@ static void run_isolated(const char *data, const char *name, struct case_result 
 		died(r, "ended without a result");
 }
 
-struct tally {
-	size_t count[CASE_OUTCOMES];
-	size_t regressed;
-	struct names newly;   /* pass and are not listed */
-	struct names reasons; /* "outcome: reason", for --reasons */
-};
-
 static void print_case(const struct options *o, size_t number, const char *name,
 		       const struct case_result *r, bool regressed)
 {
@@ -231,79 +180,22 @@ static void print_case(const struct options *o, size_t number, const char *name,
 	}
 }
 
-/* Puts "'...'" for every quoted name, so that reasons of one kind count together. */
-static void forget_names(char *text)
-{
-	char *to = text;
-
-	for (char *from = text; *from; from++) {
-		char *end = *from == '\'' ? strchr(from + 1, '\'') : NULL;
-
-		if (end && end - from > 4) {
-			memcpy(to, "'...'", 5);
-			to += 5;
-			from = end;
-		} else {
-			*to++ = *from;
-		}
-	}
-	*to = 0;
-}
-
-/* Reasons by how many cases they stop. */
-static void print_reasons(struct names *reasons)
-{
-	size_t i, j, n = 0;
-	struct ranked { size_t count; const char *text; } *v;
-
-	names_sort(reasons);
-	v = must(calloc(reasons->n + 1, sizeof(*v)));
-	for (i = 0; i < reasons->n; i = j) {
-		for (j = i; j < reasons->n && !strcmp(reasons->v[i], reasons->v[j]); j++)
-			;
-		v[n].count = j - i;
-		v[n++].text = reasons->v[i];
-	}
-	/* A stable insertion sort: the list is short and sorted by text already. */
-	for (i = 1; i < n; i++) {
-		struct ranked r = v[i];
-
-		for (j = i; j > 0 && v[j - 1].count < r.count; j--)
-			v[j] = v[j - 1];
-		v[j] = r;
-	}
-	for (i = 0; i < n; i++)
-		printf("%5zu  %s\n", v[i].count, v[i].text);
-	free(v);
-}
-
 /* Returns how many ran. */
 static size_t run_all(const struct options *o, const struct names *cases, const struct names *listed,
-		      struct tally *t)
+		      struct summary *sum)
 {
 	size_t number = 0;
-	char text[1100];
 
 	for (size_t i = 0; i < cases->n; i++) {
 		const char *name = cases->v[i];
+		bool is_listed = names_has(listed, name);
 		struct case_result r;
-		bool regressed;
 
 		if (o->only && !strstr(name, o->only))
 			continue;
 		run_isolated(o->data, name, &r);
-		number++;
-		t->count[r.outcome]++;
-		regressed = r.outcome != CASE_PASSED && names_has(listed, name);
-		t->regressed += regressed;
-		if (r.outcome == CASE_PASSED && !names_has(listed, name))
-			names_add(&t->newly, name);
-		if (o->reasons && r.outcome != CASE_PASSED) {
-			snprintf(text, sizeof(text), "%s: %s", case_outcome_name(r.outcome), r.reason);
-			forget_names(text);
-			names_add(&t->reasons, text);
-		}
-		print_case(o, number, name, &r, regressed);
+		summary_add(sum, name, &r, is_listed);
+		print_case(o, ++number, name, &r, is_listed && r.outcome != CASE_PASSED);
 	}
 	return number;
 }
@@ -314,6 +206,7 @@ static int usage(FILE *f)
 		   "  --case TEXT    only cases whose name contains TEXT\n"
 		   "  --list         list the cases and stop\n"
 		   "  --reasons      what stops cases, by how many\n"
+		   "  --summary FILE outcomes, reasons and ULP errors as Markdown\n"
 		   "  --update       add newly passing cases to the table\n"
 		   "  --tap          Test Anything Protocol\n"
 		   "  --data DIR     default: RIDGE_ONNX_TESTDATA, then " DEFAULT_DATA "\n"
@@ -334,6 +227,8 @@ static int parse(int argc, char **argv, struct options *o)
 			value = &o->data;
 		else if (!strcmp(argv[i], "--table"))
 			value = &o->table;
+		else if (!strcmp(argv[i], "--summary"))
+			value = &o->summary;
 		else if (!strcmp(argv[i], "--list"))
 			flag = &o->list;
 		else if (!strcmp(argv[i], "--reasons"))
@@ -354,31 +249,50 @@ static int parse(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-static void finish(const struct options *o, const struct names *listed, struct tally *t)
+static bool write_summary(const char *path, struct summary *sum)
+{
+	FILE *f = fopen(path, "w");
+
+	if (f) {
+		summary_print(sum, f);
+		if (fclose(f) == 0)
+			return true;
+	}
+	fprintf(stderr, "conformance: %s: %s\n", path, strerror(errno));
+	return false;
+}
+
+/* False when something that was asked for could not be written. */
+static bool finish(const struct options *o, const struct names *listed, struct summary *sum)
 {
 	const char *mark = o->tap ? "# " : "";
+	bool good = true;
 
 	if (o->reasons)
-		print_reasons(&t->reasons);
-	if (t->newly.n == 0)
-		return;
+		summary_print_reasons(sum, stdout, false);
+	if (o->summary)
+		good = write_summary(o->summary, sum);
+	if (sum->newly.n == 0)
+		return good;
 	if (!o->update) {
 		printf("%s%zu newly passing; add them to the table:  conformance --update\n", mark,
-		       t->newly.n);
-		return;
+		       sum->newly.n);
+		return good;
 	}
 	for (size_t i = 0; i < listed->n; i++)
-		names_add(&t->newly, listed->v[i]);
-	names_sort(&t->newly);
-	if (write_table(o->table, &t->newly))
-		printf("%s%s: %zu cases\n", mark, o->table, t->newly.n);
+		names_add(&sum->newly, listed->v[i]);
+	names_sort(&sum->newly);
+	if (!write_table(o->table, &sum->newly))
+		return false;
+	printf("%s%s: %zu cases\n", mark, o->table, sum->newly.n);
+	return good;
 }
 
 int main(int argc, char **argv)
 {
 	struct options o = { .data = getenv("RIDGE_ONNX_TESTDATA"), .table = RG_CONFORMANCE_TABLE };
 	struct names cases = { 0 }, listed = { 0 };
-	struct tally t = { 0 };
+	struct summary sum = { 0 };
 	bool good;
 	size_t n;
 
@@ -404,7 +318,7 @@ int main(int argc, char **argv)
 	good = read_table(o.table, &listed) || o.update;
 	if (!good)
 		fprintf(stderr, "conformance: %s: %s\n", o.table, strerror(errno));
-	n = run_all(&o, &cases, &listed, &t);
+	n = run_all(&o, &cases, &listed, &sum);
 	/* A listed case that is gone was not run: that is no pass. */
 	for (size_t i = 0; i < listed.n && !o.only; i++) {
 		if (names_has(&cases, listed.v[i]))
@@ -414,17 +328,16 @@ int main(int argc, char **argv)
 			printf("not ok %zu - %s: listed, but not in the test data\n", n, listed.v[i]);
 		else
 			printf("%-11s %s: listed, but not in the test data\n", "missing", listed.v[i]);
-		t.regressed++;
+		sum.regressed++;
 	}
-	finish(&o, &listed, &t);
+	good = finish(&o, &listed, &sum) && good;
 	if (o.tap)
 		printf("1..%zu\n# ", n);
-	printf("conformance: %zu passed, %zu unsupported, %zu wrong of %zu\n", t.count[CASE_PASSED],
-	       t.count[CASE_UNSUPPORTED], t.count[CASE_WRONG] + t.count[CASE_CRASHED], n);
-	good = good && n && !t.count[CASE_WRONG] && !t.count[CASE_CRASHED] && !t.regressed;
+	printf("conformance: %zu passed, %zu unsupported, %zu wrong of %zu\n", sum.count[CASE_PASSED],
+	       sum.count[CASE_UNSUPPORTED], sum.count[CASE_WRONG] + sum.count[CASE_CRASHED], n);
+	good = good && n && !sum.count[CASE_WRONG] && !sum.count[CASE_CRASHED] && !sum.regressed;
 	names_free(&cases);
 	names_free(&listed);
-	names_free(&t.newly);
-	names_free(&t.reasons);
+	summary_free(&sum);
 	return good ? 0 : 1;
 }
