@@ -26,6 +26,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_conv,
 	&rg_kernels_ref_conv_integer,
 	&rg_kernels_ref_conv_transpose,
+	&rg_kernels_ref_dft,
 	&rg_kernels_ref_einsum,
 	&rg_kernels_ref_gather,
 	&rg_kernels_ref_grid_sample,
@@ -51,6 +52,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_unary,
 	&rg_kernels_ref_variadic,
 	&rg_kernels_ref_view,
+	&rg_kernels_ref_window,
 };
 #define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 

@@ -33,6 +33,7 @@ extern const struct rg_kernel_table rg_kernels_ref_cast;
 extern const struct rg_kernel_table rg_kernels_ref_conv;
 extern const struct rg_kernel_table rg_kernels_ref_conv_integer;
 extern const struct rg_kernel_table rg_kernels_ref_conv_transpose;
+extern const struct rg_kernel_table rg_kernels_ref_dft;
 extern const struct rg_kernel_table rg_kernels_ref_einsum;
 extern const struct rg_kernel_table rg_kernels_ref_gather;
 extern const struct rg_kernel_table rg_kernels_ref_grid_sample;
@@ -58,5 +59,6 @@ extern const struct rg_kernel_table rg_kernels_ref_transpose;
 extern const struct rg_kernel_table rg_kernels_ref_unary;
 extern const struct rg_kernel_table rg_kernels_ref_variadic;
 extern const struct rg_kernel_table rg_kernels_ref_view;
+extern const struct rg_kernel_table rg_kernels_ref_window;
 
 #endif

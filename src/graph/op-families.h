@@ -27,6 +27,7 @@ RG_OP_FAMILY(nn);     /* convolution and its like */
 RG_OP_FAMILY(pool);
 RG_OP_FAMILY(rnn);
 RG_OP_FAMILY(quant);
+RG_OP_FAMILY(signal); /* Fourier transforms, windows */
 
 /* The usual last line of a family file. */
 #define RG_OP_FAMILY_END(name) \

@@ -32,6 +32,7 @@ static const struct {
 	FAMILY(quant),
 	FAMILY(reduce),
 	FAMILY(rnn),
+	FAMILY(signal),
 };
 
 enum { N_FAMILIES = sizeof(families) / sizeof(families[0]), MAX_OPS = 512 };

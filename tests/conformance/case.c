@@ -29,6 +29,12 @@ static const struct { const char *name, *op, *kernel; } fixed_kernels[] = {
 	{ "light/light_squeezenet", "Conv", "ref" },
 };
 
+/* Cases whose expected data carries rounding above ATOL where the exact result is
+ * zero: sums of float32 products, where we sum in double. */
+static const struct { const char *prefix; double atol; } noisy[] = {
+	{ "node/test_dft_inverse", 1e-6 }, /* 1.9e-7 for 0, of sums up to 54 */
+};
+
 struct data_set {
 	int n_inputs, n_outputs;
 	struct rg_tensor inputs[MAX_TENSORS], outputs[MAX_TENSORS];
@@ -193,6 +199,14 @@ static int fill_inputs(struct run *run, struct rg_error *err)
 	return 0;
 }
 
+static double atol_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(noisy) / sizeof(noisy[0]); i++)
+		if (!strncmp(name, noisy[i].prefix, strlen(noisy[i].prefix)))
+			return noisy[i].atol;
+	return ATOL;
+}
+
 static void check_outputs(struct run *run, struct case_result *r)
 {
 	char why[400];
@@ -208,7 +222,7 @@ static void check_outputs(struct run *run, struct case_result *r)
 		struct rg_tensor got = rg_exec_output(run->exec, i);
 		double rtol = got.dtype == RG_BF16 ? RTOL_BF16 : RTOL;
 
-		if (tensors_agree(&got, &run->set->outputs[i], rtol, ATOL, why, sizeof(why))) {
+		if (tensors_agree(&got, &run->set->outputs[i], rtol, atol_of(run->name), why, sizeof(why))) {
 			int64_t ulp = tensors_ulp(&got, &run->set->outputs[i]);
 
 			r->ulp = ulp > r->ulp ? ulp : r->ulp;
