@@ -401,7 +401,7 @@ static void supported_opsets(const struct rg_op *op, int *low, int *high)
 
 static int bind_operator(const struct rg_graph *g, struct rg_node *n, struct rg_error *err)
 {
-	int64_t opset = is_contrib(n) ? 1 : rg_graph_opset(g, n->domain);
+	int64_t opset = is_contrib(n) ? 1 : n->opset ? n->opset : rg_graph_opset(g, n->domain);
 	const struct rg_op *op = rg_op_find(n->domain, n->op_type);
 	int low, high;
 

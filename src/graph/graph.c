@@ -310,6 +310,14 @@ static int copy_attr(struct rg_graph *g, struct rg_attr *to, const struct rg_att
 	a.name = rg_arena_strdup(g->arena, from->name ? from->name : "");
 	if (!a.name)
 		return rg_error_nomem(err, strlen(from->name));
+	if (a.ref) { /* there is no value yet */
+		a.ref = rg_arena_strdup(g->arena, from->ref);
+		a.count = 0;
+		if (!a.ref)
+			return rg_error_nomem(err, strlen(from->ref));
+		*to = a;
+		return 0;
+	}
 	if (a.type == RG_ATTR_STRING) {
 		char *s = rg_arena_alloc(g->arena, a.s_len + 1, 1);
 
@@ -338,6 +346,7 @@ static int fill_node(struct rg_graph *g, struct rg_node *n, const char *domain, 
 {
 	n->op_type = rg_arena_strdup(g->arena, op_type);
 	n->domain = rg_arena_strdup(g->arena, canonical_domain(domain));
+	n->overload = "";
 	n->name = name && name[0] ? rg_arena_strdup(g->arena, name) :
 		  rg_arena_printf(g->arena, "%s_%d", op_type, g->n_nodes);
 	if (!n->op_type || !n->domain || !n->name)

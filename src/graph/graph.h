@@ -94,12 +94,17 @@ struct rg_attr {
 	const float *floats;
 	const int64_t *ints;
 	const char *const *strings;
+	const char *ref;            /* in the body of a function: the value is that of the function's
+	                               attribute of this name; NULL everywhere else */
 };
 
 struct rg_node {
 	const char *name;           /* never NULL; made up ("Conv_12") where the file has none */
 	const char *op_type;
 	const char *domain;         /* "" for the standard one ("ai.onnx" is mapped to "") */
+	const char *overload;       /* a call of a local function: which of that name; else "" */
+	int64_t opset;              /* of its domain, for a node that came out of a function, which
+	                               has opsets of its own; 0: what the graph says */
 	const struct rg_op *op;     /* after finish */
 	int version;                /* the operator's since_version that applies */
 	int n_in, n_out;

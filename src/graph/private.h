@@ -9,6 +9,7 @@ struct rg_graph_private {
 	struct rg_names names;
 	size_t cap_values, cap_nodes, cap_inputs, cap_outputs, cap_opsets;
 	bool finished;
+	uint64_t serial; /* behind names that are made up */
 };
 
 /* Frees what the attributes of a node own (tensor data, subgraphs). */
