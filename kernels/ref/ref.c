@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "graph/narrow.h"
+
 double rg_ref_get(const struct rg_tensor *t, int64_t i)
 {
 	double v;
@@ -17,6 +19,31 @@ double rg_ref_get(const struct rg_tensor *t, int64_t i)
 void rg_ref_set(const struct rg_tensor *t, int64_t i, double v)
 {
 	rg_ref_store(t, i, 1, 1, &v);
+}
+
+static void load_narrow(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, double *buf)
+{
+	int bits = rg_dtype_bits(t->dtype);
+
+	for (int64_t i = 0; i < n; i++)
+		buf[i] = (double)rg_narrow_decode(t->dtype, rg_narrow_get(t->data, bits, first + i * stride));
+}
+
+static void store_narrow(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, const double *buf)
+{
+	const struct rg_narrow_rule rule = { .saturate = true };
+	int bits = rg_dtype_bits(t->dtype);
+
+	for (int64_t i = 0; i < n; i++)
+		rg_narrow_set(t->data, bits, first + i * stride, rg_narrow_encode(t->dtype, buf[i], rule));
+}
+
+void rg_ref_clear(const struct rg_tensor *t)
+{
+	int64_t bytes = rg_tensor_bytes(t->dtype, &t->shape);
+
+	if (bytes > 0 && rg_dtype_bytes(t->dtype) == 0)
+		memset(t->data, 0, (size_t)bytes);
 }
 
 #define LOAD(TYPE, CTYPE, EXPR) \
@@ -47,7 +74,10 @@ void rg_ref_load(const struct rg_tensor *t, int64_t first, int64_t stride, int64
 	RG_FOR_INTS(LOAD_INT)
 	LOAD(RG_BOOL, uint8_t, v)
 	default:
-		memset(buf, 0xff, (size_t)n * sizeof(*buf)); /* NaN: shows at once */
+		if (rg_dtype_is_narrow(t->dtype))
+			load_narrow(t, first, stride, n, buf);
+		else
+			memset(buf, 0xff, (size_t)n * sizeof(*buf)); /* NaN: shows at once */
 		break;
 	}
 }
@@ -73,6 +103,8 @@ void rg_ref_store(const struct rg_tensor *t, int64_t first, int64_t stride, int6
 	RG_FOR_INTS(STORE_INT)
 	STORE(RG_BOOL, uint8_t, v != 0)
 	default:
+		if (rg_dtype_is_narrow(t->dtype))
+			store_narrow(t, first, stride, n, buf);
 		break;
 	}
 }

@@ -21,11 +21,15 @@
 
 /*
  * n elements of t, the first at index `first` and `stride` apart, to or from
- * doubles. Any float or integer type; 64-bit integers round to double. Storing
- * to an integer type truncates towards zero and the value must be in range.
+ * doubles. Any float or integer type, packed ones too; 64-bit integers round to
+ * double. Storing to an integer type truncates towards zero and the value must
+ * be in range; storing to a narrow float type saturates. What pads the last byte
+ * of a packed type is left as it is (rg_ref_clear).
  */
 void rg_ref_load(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, double *buf);
 void rg_ref_store(const struct rg_tensor *t, int64_t first, int64_t stride, int64_t n, const double *buf);
+/* For outputs of a packed type, before their elements are stored: all bytes zero. */
+void rg_ref_clear(const struct rg_tensor *t);
 /* n elements from flat index `first` of shape `out` on, t broadcast to it; n > 0. */
 void rg_ref_load_broadcast(const struct rg_tensor *t, const struct rg_shape *out, int64_t first, int64_t n,
 			   double *buf);

@@ -402,10 +402,21 @@ static int infer_pad(struct rg_infer *c, struct rg_error *err)
 
 /* ---- conversion ---- */
 
+static int check_round_mode(struct rg_infer *c, struct rg_error *err)
+{
+	const char *mode = rg_node_string(c->node, "round_mode", "up");
+
+	if (strcmp(mode, "up") == 0 || strcmp(mode, "down") == 0 || strcmp(mode, "nearest") == 0)
+		return 0;
+	return rg_infer_fail(c, err, "round_mode '%s' is not known", mode);
+}
+
 static int infer_cast(struct rg_infer *c, struct rg_error *err)
 {
 	enum rg_dtype to;
 
+	if (check_round_mode(c, err))
+		return err->code;
 	if (c->node->version < 6) {
 		to = rg_dtype_parse(rg_node_string(c->node, "to", ""));
 	} else {
@@ -421,6 +432,8 @@ static int infer_cast(struct rg_infer *c, struct rg_error *err)
 
 static int infer_cast_like(struct rg_infer *c, struct rg_error *err)
 {
+	if (check_round_mode(c, err))
+		return err->code;
 	rg_infer_out(c, 0, c->in[1]->dtype, &c->in[0]->shape);
 	return 0;
 }
