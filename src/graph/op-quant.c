@@ -1,6 +1,6 @@
 /*
- * Quantisation: types, shapes, costs. The 8- and 16-bit integer types; a model
- * that asks for float8 or packed types is refused by name.
+ * Quantisation: types, shapes, costs. To and from integers of 2 to 16 bits,
+ * float8 and float4e2m1.
  *
  * Costs an element: QuantizeLinear one sfu (divide) and four flops (round, add
  * the zero point, two bounds); DequantizeLinear two flops (subtract,
@@ -11,8 +11,10 @@
 #include "graph/op-families.h"
 #include "graph/op-types.h"
 
-#define SET_QUANT (RG_SET_INT8 | RG_BIT(RG_I16) | RG_BIT(RG_U16))
-#define SET_SCALE (RG_BIT(RG_F32) | RG_BIT(RG_F16) | RG_BIT(RG_BF16))
+#define SET_QUANT \
+	(RG_SET_INT8 | RG_BIT(RG_I16) | RG_BIT(RG_U16) | RG_SET_F8 | RG_SET_SMALL_INT | RG_BIT(RG_F4E2M1))
+#define SET_REAL (RG_BIT(RG_F32) | RG_BIT(RG_F16) | RG_BIT(RG_BF16))
+#define SET_SCALE (SET_REAL | RG_BIT(RG_F8E8M0))
 
 const char *rg_quant_layout(const struct rg_node *node, const struct rg_shape *x, const struct rg_shape *scale,
 			    struct rg_quant *out)
@@ -52,10 +54,16 @@ const char *rg_quant_layout(const struct rg_node *node, const struct rg_shape *x
 	return NULL;
 }
 
-static int unsupported(struct rg_infer *c, enum rg_dtype t, struct rg_error *err)
+enum rg_dtype rg_quant_precision(const struct rg_node *node, enum rg_dtype x, enum rg_dtype scale)
 {
-	return rg_error_set(err, RG_ENOTSUP_MODEL, "%s-%d with type %s is not supported", c->node->op_type,
-			    c->node->version, rg_dtype_name(t));
+	int64_t asked = node->version < 23 ? RG_F32 : rg_node_int(node, "precision", RG_UNDEFINED);
+
+	if (asked != RG_UNDEFINED)
+		return asked > 0 && asked < RG_DTYPE_COUNT ? (enum rg_dtype)asked : RG_UNDEFINED;
+	if (rg_in_set(scale, SET_REAL))
+		return scale;
+	/* a scale that is a power of two, or an integer, has no arithmetic of its own */
+	return rg_in_set(x, SET_REAL) ? x : scale == RG_I32 ? RG_F64 : RG_F32;
 }
 
 static int check_layout(struct rg_infer *c, struct rg_error *err)
@@ -66,30 +74,47 @@ static int check_layout(struct rg_infer *c, struct rg_error *err)
 
 	if (bad)
 		return rg_infer_fail(c, err, "%s", bad);
-	if (zero && rg_shape_count(&zero->shape) != rg_shape_count(&c->in[1]->shape))
+	if (zero && !rg_shape_equal(&zero->shape, &c->in[1]->shape) &&
+	    (rg_shape_count(&zero->shape) != 1 || rg_shape_count(&c->in[1]->shape) != 1))
 		return rg_infer_fail(c, err, "scale and zero point differ in shape");
+	return 0;
+}
+
+/* Attribute output_dtype: one of `set`, or RG_UNDEFINED where there is none. */
+static int output_type(struct rg_infer *c, uint32_t set, enum rg_dtype *out, struct rg_error *err)
+{
+	int64_t t = rg_node_int(c->node, "output_dtype", RG_UNDEFINED);
+
+	if (t != RG_UNDEFINED && (t < 0 || t >= RG_DTYPE_COUNT || !rg_in_set((enum rg_dtype)t, set)))
+		return rg_infer_fail(c, err, "output_dtype cannot be %s", t < 0 || t >= RG_DTYPE_COUNT ?
+				     "that number" : rg_dtype_name((enum rg_dtype)t));
+	*out = (enum rg_dtype)t;
 	return 0;
 }
 
 static int infer_quantize(struct rg_infer *c, struct rg_error *err)
 {
 	const struct rg_value *zero = rg_infer_in(c, 2);
-	enum rg_dtype t = (enum rg_dtype)rg_node_int(c->node, "output_dtype", RG_UNDEFINED);
-	int rc = rg_infer_type(c, 0, SET_SCALE | RG_BIT(RG_I32), err);
+	enum rg_dtype t;
+	int rc = rg_infer_type(c, 0, SET_REAL | RG_BIT(RG_I32), err);
 
 	if (!rc)
 		rc = rg_infer_type(c, 1, SET_SCALE | RG_BIT(RG_I32), err);
+	if (!rc && zero)
+		rc = rg_infer_type(c, 2, SET_QUANT, err);
+	if (!rc)
+		rc = output_type(c, SET_QUANT, &t, err);
 	if (rc)
 		return rc;
 	if (zero && t != RG_UNDEFINED && t != zero->dtype)
 		return rg_infer_fail(c, err, "output_dtype is not the zero point's type %s",
 				     rg_dtype_name(zero->dtype));
+	if (!rg_in_set(rg_quant_precision(c->node, c->in[0]->dtype, c->in[1]->dtype), RG_SET_FLOAT))
+		return rg_infer_fail(c, err, "attribute precision is not float32, float64, float16 or bfloat16");
 	if (zero)
 		t = zero->dtype;
 	if (t == RG_UNDEFINED)
 		t = RG_U8;
-	if (!rg_in_set(t, SET_QUANT))
-		return unsupported(c, t, err);
 	rc = check_layout(c, err);
 	if (!rc)
 		rg_infer_out(c, 0, t, &c->in[0]->shape);
@@ -98,26 +123,25 @@ static int infer_quantize(struct rg_infer *c, struct rg_error *err)
 
 static int infer_dequantize(struct rg_infer *c, struct rg_error *err)
 {
-	int64_t t;
-	int rc;
+	enum rg_dtype t;
+	int rc = rg_infer_type(c, 0, SET_QUANT | RG_BIT(RG_I32), err);
 
-	if (rg_infer_in(c, 0) && !rg_in_set(c->in[0]->dtype, SET_QUANT | RG_BIT(RG_I32)))
-		return unsupported(c, c->in[0]->dtype, err);
-	rc = rg_infer_type(c, 0, SET_QUANT | RG_BIT(RG_I32), err);
 	if (!rc)
 		rc = rg_infer_type(c, 1, SET_SCALE, err);
 	if (!rc)
 		rc = rg_infer_like(c, 2, 0, err);
 	if (!rc)
+		rc = output_type(c, SET_REAL, &t, err);
+	if (!rc)
 		rc = check_layout(c, err);
 	if (rc)
 		return rc;
-	t = rg_node_int(c->node, "output_dtype", RG_UNDEFINED);
 	if (t == RG_UNDEFINED)
 		t = c->in[1]->dtype;
-	if (!rg_in_set((enum rg_dtype)t, SET_SCALE))
-		return rg_infer_fail(c, err, "output_dtype is not a float type");
-	rg_infer_out(c, 0, (enum rg_dtype)t, &c->in[0]->shape);
+	if (!rg_in_set(t, SET_REAL))
+		return rg_infer_fail(c, err, "output_dtype is missing: the scale's type %s cannot be the output's",
+				     rg_dtype_name(t));
+	rg_infer_out(c, 0, t, &c->in[0]->shape);
 	return 0;
 }
 

@@ -15,5 +15,10 @@ struct rg_quant {
 /* NULL on success, else what is wrong, as a sentence. */
 const char *rg_quant_layout(const struct rg_node *node, const struct rg_shape *x,
 			    const struct rg_shape *scale, struct rg_quant *out);
+/*
+ * The type that QuantizeLinear divides in: attribute precision, else the
+ * scale's (version 23 says so; before, float32). RG_UNDEFINED: no such type.
+ */
+enum rg_dtype rg_quant_precision(const struct rg_node *node, enum rg_dtype x, enum rg_dtype scale);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "graph/narrow.h"
 
 enum { CANARY_BYTES = 64, CANARY = 0xa5 };
 
@@ -268,6 +269,8 @@ double mc_get(const struct rg_tensor *t, int64_t i)
 	case RG_U64:
 		return (double)((const uint64_t *)t->data)[i];
 	default:
+		if (rg_dtype_is_narrow(t->dtype))
+			return (double)rg_narrow_decode(t->dtype, rg_narrow_get(t->data, rg_dtype_bits(t->dtype), i));
 		fail_msg("no such type in a test: %s", rg_dtype_name(t->dtype));
 		return 0;
 	}
@@ -275,6 +278,8 @@ double mc_get(const struct rg_tensor *t, int64_t i)
 
 void mc_set(const struct rg_tensor *t, int64_t i, double v)
 {
+	const struct rg_narrow_rule rule = { .saturate = true };
+
 	switch (t->dtype) {
 	case RG_F32:
 		((float *)t->data)[i] = (float)v;
@@ -316,7 +321,9 @@ void mc_set(const struct rg_tensor *t, int64_t i, double v)
 		((uint64_t *)t->data)[i] = (uint64_t)v;
 		break;
 	default:
-		fail_msg("no such type in a test: %s", rg_dtype_name(t->dtype));
+		if (!rg_dtype_is_narrow(t->dtype))
+			fail_msg("no such type in a test: %s", rg_dtype_name(t->dtype));
+		rg_narrow_set(t->data, rg_dtype_bits(t->dtype), i, rg_narrow_encode(t->dtype, v, rule));
 	}
 }
 
