@@ -7,22 +7,15 @@
 #include <math.h>
 
 #include "graph/op-gemm.h"
+#include "kernels/ref/product.h"
 #include "kernels/ref/ref.h"
 #include "kernels/tables.h"
 
 #define STRIP 64
 
-/* y = alpha a b + beta c; strides in elements, of rows and columns. */
-struct product {
-	int64_t m, n, k;
-	int64_t a_row, a_col, b_row, b_col, c_row, c_col;
-	double alpha, beta;
-	bool has_c;
-};
-
 /* LOAD and KEEP turn elements into the sum's type and back. */
 #define PRODUCT(NAME, CTYPE, SUM, LOAD, KEEP) \
-	static void product_##NAME(const struct product *p, const void *va, const void *vb, const void *vc, \
+	static void product_##NAME(const struct rg_ref_product *p, const void *va, const void *vb, const void *vc, \
 				   void *vy) \
 	{ \
 		const CTYPE *a = va, *b = vb, *c = vc; \
@@ -66,7 +59,7 @@ PRODUCT(bf16, uint16_t, double, rg_bf16_to_f32, KEEP_BF16)
 PRODUCT(i32, uint32_t, uint32_t, AS_IT_IS, AS_IT_IS)
 PRODUCT(i64, uint64_t, uint64_t, AS_IT_IS, AS_IT_IS)
 
-static void run_product(enum rg_dtype t, const struct product *p, const void *a, const void *b, const void *c,
+void rg_ref_product_run(enum rg_dtype t, const struct rg_ref_product *p, const void *a, const void *b, const void *c,
 			void *y)
 {
 	switch (t) {
@@ -95,8 +88,8 @@ static void run_product(enum rg_dtype t, const struct product *p, const void *a,
 static int run_gemm(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	bool ta = rg_node_int(c->node, "transA", 0), tb = rg_node_int(c->node, "transB", 0);
-	struct product p = { .alpha = rg_node_float(c->node, "alpha", 1),
-			     .beta = rg_node_float(c->node, "beta", 1) };
+	struct rg_ref_product p = { .alpha = rg_node_float(c->node, "alpha", 1),
+				    .beta = rg_node_float(c->node, "beta", 1) };
 	int64_t strides[RG_MAX_RANK];
 
 	if (!rg_gemm_shape(c->node, &c->in[0].shape, &c->in[1].shape, &p.m, &p.n, &p.k))
@@ -112,15 +105,15 @@ static int run_gemm(const struct rg_call *c, const struct rg_par *par, struct rg
 		p.c_row = strides[0];
 		p.c_col = strides[1];
 	}
-	run_product(c->in[0].dtype, &p, c->in[0].data, c->in[1].data, p.has_c ? c->in[2].data : NULL,
-		    c->out[0].data);
+	rg_ref_product_run(c->in[0].dtype, &p, c->in[0].data, c->in[1].data, p.has_c ? c->in[2].data : NULL,
+			   c->out[0].data);
 	return 0;
 }
 
 static int run_matmul(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	int64_t size = (int64_t)rg_dtype_bytes(c->in[0].dtype);
-	struct product p = { .alpha = 1, .a_col = 1, .b_col = 1 };
+	struct rg_ref_product p = { .alpha = 1, .a_col = 1, .b_col = 1 };
 	const struct rg_shape *shapes[2];
 	struct rg_matmul s;
 	struct rg_walk w;
@@ -133,10 +126,12 @@ static int run_matmul(const struct rg_call *c, const struct rg_par *par, struct 
 	rg_walk_start(&w, &s.batch, 2, shapes);
 	while (rg_walk_next(&w))
 		for (int64_t i = 0; i < w.inner; i++)
-			run_product(c->in[0].dtype, &p,
-				    (const char *)c->in[0].data + (w.at[0] + i * w.step[0]) * s.m * s.k * size,
-				    (const char *)c->in[1].data + (w.at[1] + i * w.step[1]) * s.k * s.n * size,
-				    NULL, (char *)c->out[0].data + (w.out + i) * s.m * s.n * size);
+			rg_ref_product_run(c->in[0].dtype, &p,
+					   (const char *)c->in[0].data +
+						   (w.at[0] + i * w.step[0]) * s.m * s.k * size,
+					   (const char *)c->in[1].data +
+						   (w.at[1] + i * w.step[1]) * s.k * s.n * size,
+					   NULL, (char *)c->out[0].data + (w.out + i) * s.m * s.n * size);
 	return 0;
 }
 

@@ -19,6 +19,8 @@ static const struct {
 	const int *n;
 } families[] = {
 	FAMILY(attention),
+	FAMILY(contrib_fused),
+	FAMILY(contrib_weights),
 	FAMILY(gemm),
 	FAMILY(index),
 	FAMILY(linear_attention),

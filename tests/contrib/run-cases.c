@@ -9,6 +9,7 @@
  *   "inputs"         tensors or null; "const": true makes an initialiser of it
  *   "outputs"        tensors with "values", or null where none is wanted
  *   "rtol", "atol"   1e-4, 1e-5
+ *   "step"           integer outputs may differ by so much (0)
  *   "refused"        instead of outputs: what the planner's error says
  *   "fails"          instead of outputs: what the error of the run says
  * A tensor: "dtype", "shape", and "values" (flat; "nan", "inf", "-inf" as
@@ -84,6 +85,11 @@ static void store(const struct rg_tensor *t, int64_t i, double v)
 	case RG_U32: ((uint32_t *)t->data)[i] = (uint32_t)v; break;
 	case RG_I64: ((int64_t *)t->data)[i] = (int64_t)v; break;
 	case RG_U64: ((uint64_t *)t->data)[i] = (uint64_t)v; break;
+	case RG_I4:
+	case RG_U4: /* two a byte, the low half first */
+		((uint8_t *)t->data)[i / 2] &= (uint8_t)(i % 2 ? 0x0f : 0xf0);
+		((uint8_t *)t->data)[i / 2] |= (uint8_t)(((int)v & 15) << (i % 2 ? 4 : 0));
+		break;
 	default: fail_msg("no such type in a case: %s", rg_dtype_name(t->dtype));
 	}
 }
@@ -274,6 +280,18 @@ static void expect_error(struct node_case *c, const char *part)
 			 c->err.message, part);
 }
 
+/* Integers of one type and shape that differ by `step` at most. */
+static bool within(const struct rg_tensor *got, const struct rg_tensor *want, double step)
+{
+	if (step <= 0 || !rg_dtype_is_int(want->dtype) || got->dtype != want->dtype ||
+	    !rg_shape_equal(&got->shape, &want->shape))
+		return false;
+	for (int64_t i = 0; i < rg_shape_count(&want->shape); i++)
+		if (fabs(tensor_number(got, i) - tensor_number(want, i)) > step)
+			return false;
+	return true;
+}
+
 static void check_outputs(struct node_case *c, struct rg_exec *e)
 {
 	const json_t *outs = json_object_get(c->json, "outputs");
@@ -288,7 +306,8 @@ static void check_outputs(struct node_case *c, struct rg_exec *e)
 			continue;
 		got = rg_exec_output(e, k++);
 		read_tensor(json, "", &want);
-		if (!tensors_agree(&got, &want, rtol, atol, why, sizeof(why)))
+		if (!within(&got, &want, real_of(c->json, "step", 0)) &&
+		    !tensors_agree(&got, &want, rtol, atol, why, sizeof(why)))
 			fail_msg("%s: output %d: %s", string_of(c->json, "name", NULL), i, why);
 		rg_free(want.data);
 	}
