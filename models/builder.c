@@ -70,8 +70,10 @@ int rg_b_input(struct rg_builder *b, const char *name, enum rg_dtype t, int rank
 	return b->code ? -1 : v;
 }
 
-void rg_b_output(struct rg_builder *b, int v)
+void rg_b_output(struct rg_builder *b, int v, int rank, const struct rg_dim *dims)
 {
+	if (!b->code)
+		b->code = rg_graph_declare(b->g, v, RG_F32, rank, dims, b->err);
 	if (!b->code)
 		b->code = rg_graph_add_output(b->g, v, b->err);
 }
@@ -158,10 +160,9 @@ int rg_b_const_f32(struct rg_builder *b, const char *name, float f)
 	return add_const(b, v, RG_CONST_NODE, RG_F32, &shape, data);
 }
 
-int rg_b_node(struct rg_builder *b, const char *op, const char *name, struct rg_b_in in,
-	      struct rg_b_attrs attrs)
+int rg_b_node_as(struct rg_builder *b, const char *op, const char *name, const char *out_name,
+		 struct rg_b_in in, struct rg_b_attrs attrs)
 {
-	const char *out_name = rg_b_name(b, "%s_output_0", name);
 	int out = value(b, out_name);
 	int node;
 
@@ -173,4 +174,26 @@ int rg_b_node(struct rg_builder *b, const char *op, const char *name, struct rg_
 		return -1;
 	}
 	return out;
+}
+
+int rg_b_node(struct rg_builder *b, const char *op, const char *name, struct rg_b_in in,
+	      struct rg_b_attrs attrs)
+{
+	return rg_b_node_as(b, op, name, rg_b_name(b, "%s_output_0", name), in, attrs);
+}
+
+void rg_b_nodes(struct rg_builder *b, const char *op, const char *name, struct rg_b_in in,
+		struct rg_b_attrs attrs, int n_out, int *out)
+{
+	int node;
+
+	for (int i = 0; i < n_out; i++)
+		out[i] = value(b, rg_b_name(b, "%s_output_%d", name, i));
+	if (b->code)
+		return;
+	node = rg_graph_add_node(b->g, "", op, name, in.count, in.v, n_out, out, attrs.count, attrs.v, b->err);
+	if (node < 0)
+		b->code = node;
+	for (int i = 0; b->code && i < n_out; i++)
+		out[i] = -1;
 }

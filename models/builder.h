@@ -32,10 +32,14 @@ int rg_b_done(const struct rg_builder *b);
 /* A dimension that is open under a symbol, and one that is fixed. */
 #define RG_B_OPEN(sym) { .value = -1, .symbol = (sym) }
 #define RG_B_DIM(n) { .value = (n), .symbol = NULL }
+/* Several of them as the last two arguments of a call. */
+#define RG_B_DIMS(...) \
+	(int)(sizeof((struct rg_dim[]){ __VA_ARGS__ }) / sizeof(struct rg_dim)), (struct rg_dim[]){ __VA_ARGS__ }
 
 int rg_b_input(struct rg_builder *b, const char *name, enum rg_dtype t, int rank,
 	       const struct rg_dim *dims);
-void rg_b_output(struct rg_builder *b, int value);
+/* An output, float32, and its declared shape: rg_b_output(b, y, RG_B_DIMS(...)). */
+void rg_b_output(struct rg_builder *b, int value, int rank, const struct rg_dim *dims);
 
 /* Weights uniform in [lo, hi) from stream (seed, name). */
 int rg_b_weight(struct rg_builder *b, const char *name, struct rg_shape shape, float lo, float hi);
@@ -69,6 +73,14 @@ struct rg_b_attrs { int count; const struct rg_attr *v; };
 /* A node with one output; returns that output. */
 int rg_b_node(struct rg_builder *b, const char *op, const char *name, struct rg_b_in in,
 	      struct rg_b_attrs attrs);
+
+/* A node with several outputs, "NAME_output_0", "NAME_output_1", ...; out gets
+ * them (-1 each after an error). */
+void rg_b_nodes(struct rg_builder *b, const char *op, const char *name, struct rg_b_in in,
+		struct rg_b_attrs attrs, int n_out, int *out);
+/* A node whose one output is called `out_name`: an output of the model. */
+int rg_b_node_as(struct rg_builder *b, const char *op, const char *name, const char *out_name,
+		 struct rg_b_in in, struct rg_b_attrs attrs);
 
 /* "scope" followed by the formatted rest, in the graph's arena ("" on failure). */
 const char *rg_b_name(struct rg_builder *b, const char *fmt, ...)

@@ -7,7 +7,7 @@
  */
 #include <float.h>
 
-#include "models/builder.h"
+#include "models/builtin-layers.h"
 #include "models/builtin-list.h"
 
 #define HIDDEN 768
@@ -16,35 +16,15 @@
 #define LAYERS 12
 #define VOCABULARY 30522
 #define POSITIONS 512
+#define EPSILON 1e-12f
 
 struct bert {
 	struct rg_builder b;
 	int mask;                          /* 0 or lowest, [batch, 1, 1, seq] */
 	int split_shape, merge_shape;      /* into heads and back */
-	int sqrt_head, sqrt_two, one, half;
+	int sqrt_head;
+	struct rg_b_gelu gelu;
 };
-
-/* y = x W + bias, with W as [in, out], the way an exporter lays it out. */
-static int linear(struct rg_builder *b, int x, const char *scope, int64_t in, int64_t out)
-{
-	int w = rg_b_glorot(b, rg_b_name(b, "%s.weight", scope), rg_shape_of(2, (int64_t[]){ in, out }),
-			    in, out);
-	int bias = rg_b_weight(b, rg_b_name(b, "%s.bias", scope), rg_shape_of(1, &out), -0.02f, 0.02f);
-
-	x = rg_b_node(b, "MatMul", rg_b_name(b, "/%s/MatMul", scope), RG_B_IN(x, w), RG_B_NO_ATTRS);
-	return rg_b_node(b, "Add", rg_b_name(b, "/%s/Add", scope), RG_B_IN(bias, x), RG_B_NO_ATTRS);
-}
-
-static int layer_norm(struct rg_builder *b, int x, const char *scope)
-{
-	struct rg_shape s = rg_shape_of(1, (int64_t[]){ HIDDEN });
-	int scale = rg_b_weight(b, rg_b_name(b, "%s.weight", scope), s, 0.9f, 1.1f);
-	int bias = rg_b_weight(b, rg_b_name(b, "%s.bias", scope), s, -0.1f, 0.1f);
-
-	return rg_b_node(b, "LayerNormalization", rg_b_name(b, "/%s/LayerNormalization", scope),
-			 RG_B_IN(x, scale, bias),
-			 RG_B_ATTRS(RG_B_INT("axis", -1), RG_B_FLOAT("epsilon", 1e-12f)));
-}
 
 static int add(struct rg_builder *b, const char *name, int x, int y)
 {
@@ -105,7 +85,7 @@ static int heads(struct bert *m, int x, const char *scope, const char *which, bo
 	struct rg_attr perm = RG_B_INTS("perm", 0, 2, 1, 3);
 	struct rg_attr perm_t = RG_B_INTS("perm", 0, 2, 3, 1);
 
-	x = linear(b, x, rg_b_name(b, "%s.%s", scope, which), HIDDEN, HIDDEN);
+	x = rg_b_linear(b, x, rg_b_name(b, "%s.%s", scope, which), HIDDEN, HIDDEN);
 	x = rg_b_node(b, "Reshape", rg_b_name(b, "/%s/%s/Reshape", scope, which), RG_B_IN(x, m->split_shape),
 		      RG_B_NO_ATTRS);
 	return rg_b_node(b, "Transpose", rg_b_name(b, "/%s/%s/Transpose", scope, which), RG_B_IN(x),
@@ -132,22 +112,9 @@ static int attention(struct bert *m, int x, const char *layer)
 	y = rg_b_node(b, "Reshape", rg_b_name(b, "/%s/Reshape", scope), RG_B_IN(y, m->merge_shape),
 		      RG_B_NO_ATTRS);
 	scope = rg_b_name(b, "%s.attention.output", layer);
-	y = linear(b, y, rg_b_name(b, "%s.dense", scope), HIDDEN, HIDDEN);
+	y = rg_b_linear(b, y, rg_b_name(b, "%s.dense", scope), HIDDEN, HIDDEN);
 	y = add(b, rg_b_name(b, "/%s/Add", scope), y, x);
-	return layer_norm(b, y, rg_b_name(b, "%s.LayerNorm", scope));
-}
-
-/* x * (1 + erf(x / sqrt 2)) / 2: Hendrycks and Gimpel 2016. */
-static int gelu(struct bert *m, int x, const char *scope)
-{
-	struct rg_builder *b = &m->b;
-	int y;
-
-	y = rg_b_node(b, "Div", rg_b_name(b, "/%s/Div", scope), RG_B_IN(x, m->sqrt_two), RG_B_NO_ATTRS);
-	y = rg_b_node(b, "Erf", rg_b_name(b, "/%s/Erf", scope), RG_B_IN(y), RG_B_NO_ATTRS);
-	y = add(b, rg_b_name(b, "/%s/Add", scope), y, m->one);
-	y = rg_b_node(b, "Mul", rg_b_name(b, "/%s/Mul", scope), RG_B_IN(x, y), RG_B_NO_ATTRS);
-	return rg_b_node(b, "Mul", rg_b_name(b, "/%s/Mul_1", scope), RG_B_IN(y, m->half), RG_B_NO_ATTRS);
+	return rg_b_layer_norm(b, y, rg_b_name(b, "%s.LayerNorm", scope), HIDDEN, EPSILON);
 }
 
 static int feed_forward(struct bert *m, int x, const char *layer)
@@ -155,11 +122,11 @@ static int feed_forward(struct bert *m, int x, const char *layer)
 	struct rg_builder *b = &m->b;
 	int y;
 
-	y = linear(b, x, rg_b_name(b, "%s.intermediate.dense", layer), HIDDEN, INNER);
-	y = gelu(m, y, rg_b_name(b, "%s.intermediate.intermediate_act_fn", layer));
-	y = linear(b, y, rg_b_name(b, "%s.output.dense", layer), INNER, HIDDEN);
+	y = rg_b_linear(b, x, rg_b_name(b, "%s.intermediate.dense", layer), HIDDEN, INNER);
+	y = rg_b_gelu(b, &m->gelu, y, rg_b_name(b, "%s.intermediate.intermediate_act_fn", layer));
+	y = rg_b_linear(b, y, rg_b_name(b, "%s.output.dense", layer), INNER, HIDDEN);
 	y = add(b, rg_b_name(b, "/%s.output/Add", layer), y, x);
-	return layer_norm(b, y, rg_b_name(b, "%s.output.LayerNorm", layer));
+	return rg_b_layer_norm(b, y, rg_b_name(b, "%s.output.LayerNorm", layer), HIDDEN, EPSILON);
 }
 
 /* The first token, through a dense layer and tanh. */
@@ -194,9 +161,7 @@ int rg_builtin_bert_base(struct rg_graph *g, struct rg_error *err)
 	m.split_shape = rg_b_const_i64(b, "split_heads", 1, 4, (int64_t[]){ 0, 0, HEADS, HIDDEN / HEADS });
 	m.merge_shape = rg_b_const_i64(b, "merge_heads", 1, 3, (int64_t[]){ 0, 0, HIDDEN });
 	m.sqrt_head = rg_b_const_f32(b, "sqrt_head_size", 8.0f);
-	m.sqrt_two = rg_b_const_f32(b, "sqrt_two", 1.41421356f);
-	m.one = rg_b_const_f32(b, "one", 1.0f);
-	m.half = rg_b_const_f32(b, "half", 0.5f);
+	rg_b_gelu_start(b, &m.gelu);
 	m.mask = attention_mask(b, mask);
 
 	x = embedding(b, "word_embeddings", VOCABULARY, ids);
@@ -204,14 +169,14 @@ int rg_builtin_bert_base(struct rg_graph *g, struct rg_error *err)
 	x = add(b, "/embeddings/Add", x, y);
 	y = embedding(b, "position_embeddings", POSITIONS, positions(b, ids));
 	x = add(b, "/embeddings/Add_1", x, y);
-	x = layer_norm(b, x, "embeddings.LayerNorm");
+	x = rg_b_layer_norm(b, x, "embeddings.LayerNorm", HIDDEN, EPSILON);
 	for (int i = 0; i < LAYERS; i++) {
 		const char *layer = rg_b_name(b, "encoder.layer.%d", i);
 
 		x = attention(&m, x, layer);
 		x = feed_forward(&m, x, layer);
 	}
-	rg_b_output(b, x);
-	rg_b_output(b, pooler(b, x));
+	rg_b_output(b, x, RG_B_DIMS(RG_B_OPEN("batch"), RG_B_OPEN("seq"), RG_B_DIM(HIDDEN)));
+	rg_b_output(b, pooler(b, x), RG_B_DIMS(RG_B_OPEN("batch"), RG_B_DIM(HIDDEN)));
 	return rg_b_done(b);
 }

@@ -14,11 +14,10 @@ int rg_b_conv2d(struct rg_builder *b, int x, const char *scope, const struct rg_
 				    RG_B_INTS("strides", c->stride, c->stride)));
 }
 
-int rg_b_batch_norm(struct rg_builder *b, int x, const char *scope, int64_t channels)
+static int batch_norm(struct rg_builder *b, int x, const char *scope, int64_t channels, float lo, float hi)
 {
 	struct rg_shape s = rg_shape_of(1, &channels);
-	/* Below one, since each residual block adds to the second moment. */
-	int scale = rg_b_weight(b, rg_b_name(b, "%s.weight", scope), s, 0.5f, 1.0f);
+	int scale = rg_b_weight(b, rg_b_name(b, "%s.weight", scope), s, lo, hi);
 	int bias = rg_b_weight(b, rg_b_name(b, "%s.bias", scope), s, -0.1f, 0.1f);
 	int mean = rg_b_weight(b, rg_b_name(b, "%s.running_mean", scope), s, -0.1f, 0.1f);
 	int var = rg_b_weight(b, rg_b_name(b, "%s.running_var", scope), s, 0.9f, 1.1f);
@@ -26,6 +25,16 @@ int rg_b_batch_norm(struct rg_builder *b, int x, const char *scope, int64_t chan
 	return rg_b_node(b, "BatchNormalization", rg_b_name(b, "/%s/BatchNormalization", scope),
 			 RG_B_IN(x, scale, bias, mean, var),
 			 RG_B_ATTRS(RG_B_FLOAT("epsilon", 1e-5f), RG_B_FLOAT("momentum", 0.9f)));
+}
+
+int rg_b_batch_norm(struct rg_builder *b, int x, const char *scope, int64_t channels)
+{
+	return batch_norm(b, x, scope, channels, 0.5f, 1.0f);
+}
+
+int rg_b_batch_norm_plain(struct rg_builder *b, int x, const char *scope, int64_t channels)
+{
+	return batch_norm(b, x, scope, channels, 0.9f, 1.1f);
 }
 
 int rg_b_classifier(struct rg_builder *b, int x, const char *scope, int64_t in, int64_t out)

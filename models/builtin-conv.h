@@ -12,8 +12,11 @@ struct rg_b_conv {
 
 /* Convolution without bias. Weights "SCOPE.weight". */
 int rg_b_conv2d(struct rg_builder *b, int x, const char *scope, const struct rg_b_conv *c);
-/* BatchNormalization for inference, four tensors of `channels`. */
+/* BatchNormalization for inference, four tensors of `channels`. Scales lie below
+ * one, since each residual block adds to the second moment. */
 int rg_b_batch_norm(struct rg_builder *b, int x, const char *scope, int64_t channels);
+/* The same for a network without residuals: scales around one. */
+int rg_b_batch_norm_plain(struct rg_builder *b, int x, const char *scope, int64_t channels);
 /* Global average pool, flatten, fully connected: [n, in, h, w] to [n, out]. */
 int rg_b_classifier(struct rg_builder *b, int x, const char *scope, int64_t in, int64_t out);
 

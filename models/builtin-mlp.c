@@ -31,6 +31,6 @@ int rg_builtin_mlp(struct rg_graph *g, struct rg_error *err)
 	x = linear(&b, x, "fc2", 2048, 2048);
 	x = rg_b_node(&b, "Relu", "/relu2/Relu", RG_B_IN(x), RG_B_NO_ATTRS);
 	x = linear(&b, x, "fc3", 2048, 10);
-	rg_b_output(&b, x);
+	rg_b_output(&b, x, RG_B_DIMS(RG_B_OPEN("batch"), RG_B_DIM(10)));
 	return rg_b_done(&b);
 }

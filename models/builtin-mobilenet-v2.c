@@ -72,6 +72,6 @@ int rg_builtin_mobilenet_v2(struct rg_graph *g, struct rg_error *err)
 	}
 	x = conv_bn_relu6(&b, x, "features.18", (struct rg_b_conv){ 320, 1280, 1, 1, 0, 1 }, &r);
 	x = rg_b_classifier(&b, x, "classifier.1", 1280, 1000);
-	rg_b_output(&b, x);
+	rg_b_output(&b, x, RG_B_DIMS(RG_B_OPEN("batch"), RG_B_DIM(1000)));
 	return rg_b_done(&b);
 }

@@ -66,6 +66,6 @@ int rg_builtin_resnet50(struct rg_graph *g, struct rg_error *err)
 		}
 	}
 	x = rg_b_classifier(&b, x, "fc", 2048, 1000);
-	rg_b_output(&b, x);
+	rg_b_output(&b, x, RG_B_DIMS(RG_B_OPEN("batch"), RG_B_DIM(1000)));
 	return rg_b_done(&b);
 }

@@ -7,13 +7,23 @@
 #include "models/builtin-list.h"
 
 static const struct rg_builtin builtins[] = {
-	{ "resnet50", "ResNet-50 v1.5, image classification at 224x224", 25557032, "batch=1",
+	{ "resnet50", "ResNet-50 v1.5, image classification at 224x224", 25557032, "batch=1", NULL,
 	  rg_builtin_resnet50 },
-	{ "mobilenet-v2", "MobileNet v2, image classification at 224x224", 3504872, "batch=1",
+	{ "mobilenet-v2", "MobileNet v2, image classification at 224x224", 3504872, "batch=1", NULL,
 	  rg_builtin_mobilenet_v2 },
-	{ "bert-base", "BERT base uncased, encoder with pooler", 109482240, "batch=1 seq=128",
+	{ "vgg16", "VGG-16, image classification at 224x224", 138357544, "batch=1", NULL,
+	  rg_builtin_vgg16 },
+	{ "vit-b16", "ViT-B/16, image classification at 224x224", 86567656, "batch=1", NULL,
+	  rg_builtin_vit_b16 },
+	{ "unet", "U-Net of 32 features, image segmentation", 7763041, "batch=1 height=256 width=256", NULL,
+	  rg_builtin_unet },
+	{ "bert-base", "BERT base uncased, encoder with pooler", 109482240, "batch=1 seq=128", NULL,
 	  rg_builtin_bert_base },
-	{ "mlp", "multi-layer perceptron, 784-2048-2048-10", 5824522, "batch=1",
+	{ "gpt2", "GPT-2 small, decoder with key-value cache", 124439808, "batch=1 seq=128 past=0",
+	  "batch=1 seq=1 past=512", rg_builtin_gpt2 },
+	{ "lstm", "language model, two LSTM layers of 650", 19780400, "batch=1 seq=35", NULL,
+	  rg_builtin_lstm },
+	{ "mlp", "multi-layer perceptron, 784-2048-2048-10", 5824522, "batch=1", NULL,
 	  rg_builtin_mlp },
 };
 
@@ -36,7 +46,7 @@ const struct rg_builtin *rg_builtin_find(const char *name)
 }
 
 /* Names of dimensions, NUL-terminated, for bindings that must outlive the call. */
-static const char *const dim_names[] = { "batch", "seq", "past" };
+static const char *const dim_names[] = { "batch", "seq", "past", "height", "width" };
 
 static const char *dim_name(const char *text, size_t n)
 {
@@ -46,56 +56,61 @@ static const char *dim_name(const char *text, size_t n)
 	return NULL;
 }
 
-static bool named(const struct rg_bindings *b, const char *symbol)
+/* What a person gave for a dimension: as --dim, or by the --shape of an input
+ * that has it. -1: nothing. */
+static int64_t given(const struct rg_graph *g, const struct rg_bindings *b, const char *symbol, bool *by_name)
 {
-	for (int i = 0; i < b->n_dims; i++)
-		if (!strcmp(b->dims[i].symbol, symbol))
-			return true;
-	return false;
+	*by_name = false;
+	for (int i = 0; i < b->n_dims; i++) {
+		if (!strcmp(b->dims[i].symbol, symbol)) {
+			*by_name = true;
+			return b->dims[i].value;
+		}
+	}
+	for (int i = 0; i < b->n_shapes; i++) {
+		int at = rg_graph_find_value(g, b->shapes[i].input);
+		const struct rg_value *v = at < 0 ? NULL : &g->values[at];
+
+		for (int d = 0; v && d < v->declared_rank && d < b->shapes[i].shape.rank; d++)
+			if (v->declared[d].value < 0 && v->declared[d].symbol &&
+			    !strcmp(v->declared[d].symbol, symbol))
+				return b->shapes[i].shape.dim[d];
+	}
+	return -1;
 }
 
-/* The extent that the shape of an input gives to this axis, or the default. */
-static int64_t from_shapes(const struct rg_bindings *b, int axis, int64_t dflt)
-{
-	for (int i = 0; i < b->n_shapes; i++)
-		if (b->shapes[i].shape.rank > axis)
-			return b->shapes[i].shape.dim[axis];
-	return dflt;
-}
-
-/*
- * Every built-in model names its open dimensions in the order of the leading
- * axes of all its inputs: batch is axis 0, seq is axis 1. So the shape of one
- * input, where it is given, also settles the others.
- */
-int rg_builtin_default_dims(const struct rg_builtin *m, const struct rg_bindings *b,
+int rg_builtin_default_dims(const struct rg_builtin *m, const struct rg_graph *g, const struct rg_bindings *b,
 			    struct rg_bindings *out, struct rg_error *err)
 {
 	static const struct rg_bindings none;
 	const char *p = m->dims;
+	bool by_name;
 
 	if (!b)
 		b = &none;
+	if (m->decode_dims && given(g, b, "past", &by_name) > 0)
+		p = m->decode_dims;
 	out->n_shapes = b->n_shapes;
 	out->shapes = b->shapes;
 	out->n_dims = 0;
 	for (int i = 0; i < b->n_dims; i++)
 		out->dims[out->n_dims++] = b->dims[i];
-	for (int axis = 0; *p; axis++) {
+	while (*p) {
 		size_t n = strcspn(p, " ");
 		const char *eq = memchr(p, '=', n);
 		const char *name = eq ? dim_name(p, (size_t)(eq - p)) : NULL;
 		char number[24] = "";
-		int64_t value;
+		int64_t value, mine;
 
 		if (name && n - (size_t)(eq - p) <= sizeof(number))
 			memcpy(number, eq + 1, n - (size_t)(eq - p) - 1);
 		if (!name || !rg_parse_i64(number, 0, INT64_MAX, &value))
 			return rg_error_set(err, -EINVAL, "built-in model '%s': malformed dimensions '%s'",
 					    m->name, m->dims);
-		if (!named(b, name)) {
+		mine = given(g, b, name, &by_name);
+		if (!by_name) {
 			out->dims[out->n_dims].symbol = name;
-			out->dims[out->n_dims++].value = from_shapes(b, axis, value);
+			out->dims[out->n_dims++].value = mine < 0 ? value : mine;
 		}
 		p += n;
 		p += strspn(p, " ");

@@ -196,7 +196,7 @@ int rg_model_bind(struct rg_model *m, const struct rg_bindings *b, struct rg_err
 	if (!all.dims)
 		return rg_error_nomem(err, sizeof(*all.dims));
 	/* rg_builtin_default_dims fills in what b leaves out. */
-	rc = rg_builtin_default_dims(builtin, b, &all, err);
+	rc = rg_builtin_default_dims(builtin, m->graph, b, &all, err);
 	if (!rc)
 		rc = rg_graph_bind(m->graph, &all, err);
 	rg_free(all.dims);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "models/builtin.h"
 
 /* Calls fn for each option of a verb that is offered in completion. */
 static void option_words(struct rg_str *out, const struct rg_cmd *c)
@@ -36,11 +37,11 @@ static void argument_words(struct rg_str *out, const struct rg_cmd *c)
 	if (!memchr(c->positional, '|', len) || c->positional[0] == '[') {
 		if (strstr(c->positional, "RUN"))
 			rg_str_add(out, "last");
-		if (strstr(c->positional, "MODEL"))
-			rg_str_add(out, strstr(c->positional, "RUN") ? " " : "");
-		if (strstr(c->positional, "MODEL"))
-			rg_str_add(out,
-				   "builtin:resnet50 builtin:mobilenet-v2 builtin:bert-base builtin:mlp");
+		if (strstr(c->positional, "MODEL")) {
+			for (int i = 0; i < rg_builtin_count(); i++)
+				rg_str_printf(out, "%sbuiltin:%s", i || strstr(c->positional, "RUN") ? " " : "",
+					      rg_builtin_at(i)->name);
+		}
 		return;
 	}
 	for (size_t i = 0; i < len; i++)

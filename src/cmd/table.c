@@ -27,7 +27,7 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 	[RG_OPT_SHAPE] = {RG_OPT_SHAPE, "shape", 0, "NAME=1x3x640x640", true, "shape of a model input"},
 	[RG_OPT_DIM] = {RG_OPT_DIM, "dim", 0, "NAME=N", true, "value of a named dimension (batch=4)"},
 	[RG_OPT_OUTPUT] = {RG_OPT_OUTPUT, "output", 'o', "FILE", false,
-			   "where the picture goes: .svg, .png, .pdf, .gp (the script), or - for the terminal"},
+			   "where it goes; a picture: .svg, .png, .pdf, .gp (the script), or - for the terminal"},
 	[RG_OPT_OUTPUT_DIR] = {RG_OPT_OUTPUT_DIR, "output-dir", 0, "DIR", false,
 			   "folder for one .npy file an output"},
 	[RG_OPT_OP] = {RG_OPT_OP, "op", 0, "NAME", false,
@@ -51,15 +51,17 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 
 const struct rg_cmd rg_cmds[] = {
 	{"record", "MODEL", 1, 1, "run a model, measure it, and keep the run in the database",
-	 "MODEL is an ONNX file or a built-in model: builtin:resnet50, builtin:mobilenet-v2, builtin:bert-base, "
-	 "builtin:mlp.\nThe recording warms up until it is steady, times every operator, interleaves iterations without "
+	 "MODEL is an ONNX file or a built-in model: builtin:resnet50, builtin:mobilenet-v2, builtin:vgg16, "
+	 "builtin:vit-b16, builtin:unet, builtin:bert-base, builtin:gpt2, builtin:lstm, builtin:mlp.\n"
+	 "The recording warms up until it is steady, times every operator, interleaves iterations without "
 	 "instrumentation to state its own overhead, and measures the roofs of the machine before and after. "
 	 "Interrupted with Ctrl-C, it keeps what it has. Inputs are generated from the seed, valid for their use "
 	 "(token ids inside the vocabulary, masks of ones), unless --input gives them.\n"
 	 "Nothing goes to standard output, except with --format json: {\"run\": N, ...}.",
 	 "ridge record builtin:resnet50\n"
 	 "ridge record det.onnx --shape x=1x3x640x640 --iterations 50 --tag before\n"
-	 "ridge record builtin:bert-base --dim seq=64 --duration 5s",
+	 "ridge record builtin:bert-base --dim seq=64 --duration 5s\n"
+	 "ridge record builtin:gpt2 --dim past=512",
 	 RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(HELP), "table json", rg_cmd_record},
 	{"run", "MODEL", 1, 1, "just execute a model once and look at its outputs",
 	 "Nothing is recorded. For every output: type, shape, least, greatest and mean value, and how many are "
@@ -103,6 +105,10 @@ const struct rg_cmd rg_cmds[] = {
 	 O(THREADS) | O(ISA) | O(QUICK) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_machine},
 	{"doctor", "", 0, 0, "what this machine lets us measure, and why not", "", "ridge doctor",
 	 O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_doctor},
+	{"export", "MODEL", 1, 1, "write a built-in model as an ONNX file",
+	 "The file holds the same graph and the same seeded weights, so that another runtime can be timed on it, or "
+	 "its outputs compared (--input of ridge run takes the same .npy files). The open dimensions stay open.",
+	 "ridge export builtin:gpt2 -o gpt2.onnx", O(OUTPUT) | O(QUIET) | O(HELP), NULL, rg_cmd_export},
 	{"tui", "[MODEL|RUN]", 0, 1, "look around in the terminal",
 	 "With a MODEL, a key records it. Keys are shown at the bottom; ? explains them.",
 	 "ridge tui\nridge tui builtin:resnet50", RECORDING | O(DB) | O(HELP), NULL, rg_cmd_tui},

@@ -24,7 +24,7 @@
 /* Sums are taken in another order, over networks of up to 53 convolutions. */
 #define RTOL 1e-3
 #define ATOL_OF_RMS 1e-3
-#define MAX_OUTPUTS 2
+#define MAX_OUTPUTS 25
 
 static struct rg_error err;
 
@@ -50,7 +50,7 @@ static struct rg_graph *build(const char *name, const char *symbol, int64_t valu
 	given.dims[0].value = value;
 	must(m->build(g, &err), "build");
 	must(rg_graph_finish(g, &err), "rg_graph_finish");
-	must(rg_builtin_default_dims(m, &given, &all, &err), "rg_builtin_default_dims");
+	must(rg_builtin_default_dims(m, g, &given, &all, &err), "rg_builtin_default_dims");
 	must(rg_graph_bind(g, &all, &err), "rg_graph_bind");
 	rg_free(given.dims);
 	rg_free(all.dims);
@@ -96,7 +96,8 @@ static void fill(struct rg_exec *e, const struct rg_graph *g)
 				v[k] = k < count - 2; /* the last two tokens are padding */
 			else
 				v[k] = rg_rng_integer(stream, (uint64_t)k, 0,
-						      !strcmp(name, "token_type_ids") ? 1 : 30521);
+						      !strcmp(name, "token_type_ids") ? 1
+						      : !strcmp(name, "input") ? 9999 : 30521);
 		}
 	}
 }
@@ -211,15 +212,50 @@ static void test_bert_base(void **state)
 	compare("bert-base", "seq", 8);
 }
 
-/* The references take too long on all of it. */
-static void test_resnet50(void **state)
+static void test_gpt2(void **state)
+{
+	compare("gpt2", "seq", 4);
+}
+
+static void test_gpt2_with_a_past(void **state)
+{
+	compare("gpt2", "past", 40);
+}
+
+static void test_lstm(void **state)
+{
+	compare("lstm", "seq", 5);
+}
+
+static void test_unet(void **state)
+{
+	compare("unet", "height", 16);
+}
+
+/* The references take too long on all of these. */
+static void only_healthy(const char *name)
 {
 	struct result r;
 
-	run("resnet50", "batch", 1, false, 2, &r);
+	run(name, "batch", 1, false, 2, &r);
 	assert_int_equal(r.n, 1);
 	check_healthy(&r.out[0]);
 	result_free(&r);
+}
+
+static void test_resnet50(void **state)
+{
+	only_healthy("resnet50");
+}
+
+static void test_vgg16(void **state)
+{
+	only_healthy("vgg16");
+}
+
+static void test_vit_b16(void **state)
+{
+	only_healthy("vit-b16");
 }
 
 int main(void)
@@ -228,7 +264,13 @@ int main(void)
 		cmocka_unit_test(test_mlp),
 		cmocka_unit_test(test_mobilenet_v2),
 		cmocka_unit_test(test_bert_base),
+		cmocka_unit_test(test_gpt2),
+		cmocka_unit_test(test_gpt2_with_a_past),
+		cmocka_unit_test(test_lstm),
+		cmocka_unit_test(test_unet),
 		cmocka_unit_test(test_resnet50),
+		cmocka_unit_test(test_vgg16),
+		cmocka_unit_test(test_vit_b16),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "graph/infer.h"
 #include "kernels/kernel.h"
+#include "models/builder.h"
 #include "models/builtin.h"
 
 static struct rg_error err;
@@ -66,7 +67,7 @@ static void bind_and_infer(const char *name, struct rg_graph *g, int n, const ch
 		given.dims[i].value = values[i];
 	}
 	given.n_dims = n;
-	assert_int_equal(rg_builtin_default_dims(rg_builtin_find(name), &given, &all, &err), 0);
+	assert_int_equal(rg_builtin_default_dims(rg_builtin_find(name), g, &given, &all, &err), 0);
 	if (rg_graph_bind(g, &all, &err) || rg_graph_infer(g, &opt, &need, &err))
 		fail_msg("%s: %s: %s", name, err.where, err.message);
 	rg_free(given.dims);
@@ -136,6 +137,74 @@ static void test_bert_base(void **state)
 	rg_graph_free(g);
 }
 
+static void test_vgg16(void **state)
+{
+	struct rg_graph *g = build("vgg16");
+
+	assert_int_equal(rg_graph_count_params(g), 138357544);
+	assert_int_equal(rg_builtin_find("vgg16")->params, 138357544);
+	bind_and_infer("vgg16", g, 1, (const char *[]){ "batch" }, (int64_t[]){ 2 });
+	check_output(g, 0, "2x1000");
+	rg_graph_free(g);
+}
+
+static void test_vit_b16(void **state)
+{
+	struct rg_graph *g = build("vit-b16");
+
+	assert_int_equal(rg_graph_count_params(g), 86567656);
+	assert_int_equal(rg_builtin_find("vit-b16")->params, 86567656);
+	bind_and_infer("vit-b16", g, 1, (const char *[]){ "batch" }, (int64_t[]){ 3 });
+	check_output(g, 0, "3x1000");
+	rg_graph_free(g);
+}
+
+static void test_unet(void **state)
+{
+	struct rg_graph *g = build("unet");
+
+	assert_int_equal(rg_graph_count_params(g), 7763041);
+	assert_int_equal(rg_builtin_find("unet")->params, 7763041);
+	bind_and_infer("unet", g, 2, (const char *[]){ "height", "width" }, (int64_t[]){ 48, 80 });
+	check_output(g, 0, "1x1x48x80");
+	rg_graph_free(g);
+}
+
+static void test_lstm(void **state)
+{
+	struct rg_graph *g = build("lstm");
+
+	assert_int_equal(rg_graph_count_params(g), 10000 * 650 + 2 * 4 * (2 * 650 * 650 + 2 * 650) +
+							   650 * 10000 + 10000);
+	assert_int_equal(rg_builtin_find("lstm")->params, rg_graph_count_params(g));
+	bind_and_infer("lstm", g, 1, (const char *[]){ "batch" }, (int64_t[]){ 2 });
+	assert_int_equal(g->n_outputs, 3);
+	check_output(g, 0, "35x2x10000");
+	check_output(g, 1, "2x2x650");
+	check_output(g, 2, "2x2x650");
+	rg_graph_free(g);
+}
+
+/* Prefill and decode are one graph; nothing lies in the past of a prefill. */
+static void test_gpt2(void **state)
+{
+	struct rg_graph *g = build("gpt2");
+
+	assert_int_equal(rg_graph_count_params(g), 124439808);
+	assert_int_equal(rg_builtin_find("gpt2")->params, 124439808);
+	bind_and_infer("gpt2", g, 1, (const char *[]){ "seq" }, (int64_t[]){ 7 });
+	assert_int_equal(g->n_outputs, 25);
+	check_output(g, 0, "1x7x50257");
+	check_output(g, 1, "1x12x7x64");
+	rg_graph_free(g);
+	g = build("gpt2");
+	bind_and_infer("gpt2", g, 1, (const char *[]){ "past" }, (int64_t[]){ 512 });
+	check_output(g, 0, "1x1x50257");
+	check_output(g, 24, "1x12x513x64");
+	assert_string_equal(g->values[g->outputs[24]].name, "present.11.value");
+	rg_graph_free(g);
+}
+
 static void test_mlp(void **state)
 {
 	struct rg_graph *g = build("mlp");
@@ -170,14 +239,15 @@ static void test_weights_are_seeded_by_name(void **state)
 	rg_graph_free(g);
 }
 
-static void check_default(const struct rg_builtin *m, const struct rg_bindings *b, int n, ...)
+static void check_default(const struct rg_builtin *m, const struct rg_graph *g, const struct rg_bindings *b,
+			  int n, ...)
 {
 	struct rg_bindings out = { 0 };
 	va_list ap;
 
 	out.dims = rg_calloc((size_t)(b ? b->n_dims : 0) + 8, sizeof(*out.dims));
 	assert_non_null(out.dims);
-	assert_int_equal(rg_builtin_default_dims(m, b, &out, &err), 0);
+	assert_int_equal(rg_builtin_default_dims(m, g, b, &out, &err), 0);
 	assert_int_equal(out.n_dims, n);
 	va_start(ap, n);
 	for (int i = 0; i < n; i++) {
@@ -188,27 +258,54 @@ static void check_default(const struct rg_builtin *m, const struct rg_bindings *
 	rg_free(out.dims);
 }
 
+/* The inputs of gpt2 alone: what the defaults look at. */
+static struct rg_graph *inputs_of_gpt2(void)
+{
+	struct rg_dim ids[] = { RG_B_OPEN("batch"), RG_B_OPEN("seq") };
+	struct rg_dim past[] = { RG_B_OPEN("batch"), RG_B_DIM(12), RG_B_OPEN("past"), RG_B_DIM(64) };
+	struct rg_graph *g = rg_graph_new(NULL);
+	struct rg_builder b;
+
+	assert_non_null(g);
+	rg_b_start(&b, g, "inputs", 17, &err);
+	rg_b_input(&b, "input_ids", RG_I64, 2, ids);
+	rg_b_input(&b, "past_key_values.0.key", RG_F32, 4, past);
+	assert_int_equal(rg_b_done(&b), 0);
+	return g;
+}
+
 static void test_default_dims(void **state)
 {
-	const struct rg_builtin *bert = rg_builtin_find("bert-base");
+	const struct rg_builtin *bert = rg_builtin_find("bert-base"), *gpt2 = rg_builtin_find("gpt2");
+	struct rg_graph *g = inputs_of_gpt2();
 	struct rg_bindings b = { 0 };
 
 	b.dims = rg_calloc(1, sizeof(*b.dims));
 	b.shapes = rg_calloc(1, sizeof(*b.shapes));
 	assert_true(b.dims && b.shapes);
-	check_default(bert, NULL, 2, "batch", 1, "seq", 128);
+	check_default(bert, g, NULL, 2, "batch", 1, "seq", 128);
+	check_default(gpt2, g, NULL, 3, "batch", 1, "seq", 128, "past", 0);
 	b.n_dims = 1;
 	b.dims[0].symbol = "seq";
 	b.dims[0].value = 9;
-	check_default(bert, &b, 2, "seq", 9, "batch", 1);
+	check_default(bert, g, &b, 2, "seq", 9, "batch", 1);
+	/* With a past, one token is decoded. */
+	b.dims[0].symbol = "past";
+	b.dims[0].value = 77;
+	check_default(gpt2, g, &b, 3, "past", 77, "batch", 1, "seq", 1);
 	/* The shape of one input settles the others. */
 	b.n_dims = 0;
 	b.n_shapes = 1;
 	b.shapes[0].input = "input_ids";
 	b.shapes[0].shape = rg_shape_of(2, (int64_t[]){ 2, 33 });
-	check_default(bert, &b, 2, "batch", 2, "seq", 33);
+	check_default(bert, g, &b, 2, "batch", 2, "seq", 33);
+	check_default(gpt2, g, &b, 3, "batch", 2, "seq", 33, "past", 0);
+	b.shapes[0].input = "past_key_values.0.key";
+	b.shapes[0].shape = rg_shape_of(4, (int64_t[]){ 3, 12, 40, 64 });
+	check_default(gpt2, g, &b, 3, "batch", 3, "seq", 1, "past", 40);
 	rg_free(b.dims);
 	rg_free(b.shapes);
+	rg_graph_free(g);
 }
 
 static void test_unknown_name(void **state)
@@ -255,6 +352,11 @@ int main(void)
 		cmocka_unit_test(test_resnet50_batch),
 		cmocka_unit_test(test_mobilenet_v2),
 		cmocka_unit_test(test_bert_base),
+		cmocka_unit_test(test_vgg16),
+		cmocka_unit_test(test_vit_b16),
+		cmocka_unit_test(test_unet),
+		cmocka_unit_test(test_lstm),
+		cmocka_unit_test(test_gpt2),
 		cmocka_unit_test(test_mlp),
 		cmocka_unit_test(test_weights_are_seeded_by_name),
 		cmocka_unit_test(test_default_dims),
