@@ -30,6 +30,8 @@ RG_OP_FAMILY(quant);
 RG_OP_FAMILY(signal); /* Fourier transforms, windows */
 RG_OP_FAMILY(contrib_fused);   /* com.microsoft: fused float operators */
 RG_OP_FAMILY(contrib_weights); /* com.microsoft: weights of a few bits */
+RG_OP_FAMILY(distinct); /* NonMaxSuppression, Unique */
+RG_OP_FAMILY(geometry); /* images: Col2Im, AffineGrid, DeformConv, CenterCropPad */
 
 /* The usual last line of a family file. */
 #define RG_OP_FAMILY_END(name) \
