@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "graph/function.h"
 #include "graph/graph.h"
 #include "models/onnx.h"
 #include "onnx.pb.h"
@@ -31,8 +32,12 @@ struct onnx_source {
 	size_t window_len;
 };
 
+/* A local function: where it lies in the file, and its body once a call was met. */
 struct onnx_function {
-	char *domain, *name;
+	struct rg_function f; /* domain, name, overload: rg_free */
+	uint64_t at, bytes;
+	size_t n_defaults_cap; /* of f.defaults */
+	bool read;
 };
 
 /* A file of external data, and how many bytes tensors took from it so far. */
@@ -57,8 +62,10 @@ struct onnx_reader {
 	uint64_t max_subgraphs;   /* each takes an arena block of 64 KiB */
 	uint64_t n_values, n_nodes, n_subgraphs;
 	struct onnx_external external;
-	struct onnx_function *functions;
+	struct onnx_function *functions; /* sorted by name, domain, overload */
 	size_t n_functions, functions_cap;
+	bool in_function;         /* attributes may refer to those of a function */
+	bool has_overloads;       /* some function has one: nodes are looked through for theirs */
 };
 
 /* ---- onnx-stream.c: bytes and text ---- */
@@ -76,6 +83,15 @@ pb_istream_t onnx_stream(struct onnx_reader *r, uint64_t at, uint64_t count);
 bool onnx_stream_is_file(const pb_istream_t *stream);
 /* Passes over what is left of the stream. */
 bool onnx_stream_skip(pb_istream_t *stream);
+/* Passes over a field that nothing here reads: a callback. */
+bool onnx_skip_cb(pb_istream_t *stream, const pb_field_t *field, void **arg);
+/*
+ * Calls `found` for each field of that number in the message at [at, at + bytes),
+ * for fields newer than the onnx.proto that the reader was generated from. False
+ * when `found` says so or the message is damaged; the decoder stays where it is.
+ */
+bool onnx_each_field(struct onnx_reader *r, uint64_t at, uint64_t bytes, uint32_t number,
+		     bool (*found)(pb_istream_t *stream, void *arg), void *arg);
 /* Fills the error for a failed pb_decode unless a callback already did;
  * returns its code. */
 int onnx_decode_failed(struct onnx_reader *r, const pb_istream_t *stream, const char *message);
@@ -108,7 +124,27 @@ int onnx_external_check(struct onnx_reader *r, const char *location, int64_t off
 /* Reads from the file that was checked last. */
 int onnx_external_read(struct onnx_reader *r, int64_t offset, void *dst, uint64_t bytes);
 
+/* ---- onnx-attr.c ---- */
+/* Decodes one attribute into *a, which the caller frees also on failure. `g` is
+ * the graph of its node. */
+int onnx_read_attr(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph *g, struct rg_attr *a);
+/* Frees what an attribute holds; `data` also what a node would take over. */
+void onnx_attr_free(struct rg_attr *a, bool data);
+
+/* ---- onnx-function.c ---- */
+/* Lists the functions of the model file; their bodies are read when called. */
+int onnx_find_functions(struct onnx_reader *r);
+/* Replaces calls in the graph, which is not finished yet. */
+int onnx_inline_functions(struct onnx_reader *r, struct rg_graph *g);
+void onnx_free_functions(struct onnx_reader *r);
+/* Reads an OperatorSetIdProto into the graph. */
+bool onnx_read_opset(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph *g);
+
 /* ---- onnx-graph.c ---- */
+/* Index of the named value, made when it does not exist; negative: an error. */
+int onnx_value_index(struct onnx_reader *r, struct rg_graph *g, const char *name);
+/* Reads a node and appends it. */
+int onnx_read_node(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph *g);
 int onnx_read_graph(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph *g);
 
 #endif

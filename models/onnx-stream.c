@@ -99,11 +99,7 @@ int onnx_reader_memory(struct onnx_reader *r, const void *data, size_t size_byte
 
 void onnx_reader_close(struct onnx_reader *r)
 {
-	for (size_t i = 0; i < r->n_functions; i++) {
-		rg_free(r->functions[i].domain);
-		rg_free(r->functions[i].name);
-	}
-	rg_free(r->functions);
+	onnx_free_functions(r);
 	rg_free(r->external.location);
 	rg_free(r->external.files);
 	rg_free(r->src.window);
@@ -194,6 +190,36 @@ bool onnx_stream_skip(pb_istream_t *stream)
 	r->src.pos += stream->bytes_left;
 	stream->bytes_left = 0;
 	return true;
+}
+
+bool onnx_skip_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
+{
+	return onnx_stream_skip(stream);
+}
+
+bool onnx_each_field(struct onnx_reader *r, uint64_t at, uint64_t bytes, uint32_t number,
+		     bool (*found)(pb_istream_t *stream, void *arg), void *arg)
+{
+	uint64_t back = r->src.pos;
+	pb_istream_t stream = onnx_stream(r, at, bytes), sub;
+	bool ok = true, eof = false;
+	pb_wire_type_t type;
+	uint32_t tag;
+
+	while (ok && stream.bytes_left) {
+		ok = pb_decode_tag(&stream, &type, &tag, &eof);
+		if (!ok || eof)
+			break;
+		if (type != PB_WT_STRING) {
+			ok = pb_skip_field(&stream, type);
+			continue;
+		}
+		ok = pb_make_string_substream(&stream, &sub) &&
+		     (tag != number || found(&sub, arg)) && onnx_stream_skip(&sub) &&
+		     pb_close_string_substream(&stream, &sub);
+	}
+	r->src.pos = back;
+	return ok || eof;
 }
 
 int onnx_decode_failed(struct onnx_reader *r, const pb_istream_t *stream, const char *message)

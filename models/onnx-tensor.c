@@ -226,18 +226,13 @@ static bool fill_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 	return true;
 }
 
-static bool skip_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
-{
-	return onnx_stream_skip(stream);
-}
-
 static bool decode(struct scan *s, pb_istream_t *stream, onnx_TensorProto *m, bool fill)
 {
 	bool (*data)(pb_istream_t *, const pb_field_t *, void **) = fill ? fill_cb : count_cb;
 
-	onnx_set_cb(&m->dims, fill ? skip_cb : dims_cb, s);
-	onnx_set_cb(&m->name, fill ? skip_cb : onnx_text_cb, &s->name);
-	onnx_set_cb(&m->external_data, fill ? skip_cb : external_cb, s);
+	onnx_set_cb(&m->dims, fill ? onnx_skip_cb : dims_cb, s);
+	onnx_set_cb(&m->name, fill ? onnx_skip_cb : onnx_text_cb, &s->name);
+	onnx_set_cb(&m->external_data, fill ? onnx_skip_cb : external_cb, s);
 	onnx_set_cb(&m->float_data, data, s);
 	onnx_set_cb(&m->int32_data, data, s);
 	onnx_set_cb(&m->string_data, data, s);

@@ -23,6 +23,8 @@
  *                op_type, or without inputs and outputs, is an error at once. A
  *                file takes at most some tens of bytes of memory a byte
  *   offsets      external data: see onnx-external.c
+ *   functions    their bodies are read when a call is met and inlined with a
+ *                budget for nodes, subgraphs and bytes (src/graph/inline.h)
  *   names        bounded, UTF-8, no control characters: see onnx-stream.c
  *   changes      the file is read with pread, never mapped: if somebody cuts a
  *                mapped file short, the next access is SIGBUS; here it is an
@@ -133,81 +135,12 @@ static bool graph_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 static bool opset_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 {
 	struct model_ctx *c = *arg;
-	struct onnx_text domain = { c->r, "opset_import domain", NULL };
-	onnx_OperatorSetIdProto m = onnx_OperatorSetIdProto_init_zero;
 
-	onnx_set_cb(&m.domain, onnx_text_cb, &domain);
-	if (!pb_decode(stream, onnx_OperatorSetIdProto_fields, &m))
-		onnx_decode_failed(c->r, stream, "opset_import");
-	else if (++c->n_opsets > 1024)
+	if (++c->n_opsets > 1024) {
 		rg_error_set(c->r->err, -E2BIG, "there are more than 1024 opset_imports");
-	else if (rg_graph_set_opset(c->g, domain.text ? domain.text : "", m.version, c->r->err))
-		rg_error_at(c->r->err, "opset_import");
-	rg_free(domain.text);
-	return c->r->err->code == 0;
-}
-
-static bool function_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
-{
-	struct model_ctx *c = *arg;
-	struct onnx_reader *r = c->r;
-	struct onnx_text name = { r, "function name", NULL }, domain = { r, "function domain", NULL };
-	onnx_FunctionProto m = onnx_FunctionProto_init_zero;
-	struct onnx_function *f;
-
-	onnx_set_cb(&m.name, onnx_text_cb, &name);
-	onnx_set_cb(&m.domain, onnx_text_cb, &domain);
-	if (!pb_decode(stream, onnx_FunctionProto_fields, &m)) {
-		onnx_decode_failed(r, stream, "a function");
-	} else if (!name.text || !name.text[0]) {
-		rg_error_set(r->err, -EINVAL, "a function has no name");
-	} else {
-		f = rg_grow(r->functions, &r->functions_cap, r->n_functions + 1, sizeof(*f));
-		if (f)
-			r->functions = f;
-		if (!domain.text)
-			domain.text = rg_strdup("");
-		if (f && domain.text) {
-			f[r->n_functions++] = (struct onnx_function){ domain.text, name.text };
-			return true;
-		}
-		rg_error_nomem(r->err, sizeof(*f));
+		return false;
 	}
-	rg_free(name.text);
-	rg_free(domain.text);
-	return false;
-}
-
-static int compare_functions(const void *a, const void *b)
-{
-	const struct onnx_function *x = a, *y = b;
-	int c = strcmp(x->name, y->name);
-
-	return c ? c : strcmp(x->domain, y->domain);
-}
-
-/* Local functions are not supported; a model may carry some that nobody calls. */
-static int refuse_calls(struct onnx_reader *r, const struct rg_graph *g)
-{
-	int rc = 0;
-
-	for (int i = 0; i < g->n_nodes && !rc; i++) {
-		const struct rg_node *n = &g->nodes[i];
-		struct onnx_function key = { (char *)n->domain, (char *)n->op_type };
-
-		if (bsearch(&key, r->functions, r->n_functions, sizeof(key), compare_functions)) {
-			rg_error_set(r->err, RG_ENOTSUP_MODEL,
-				     "it calls the model-local function %s%s%s, and such "
-				     "functions are not supported",
-				     n->domain, n->domain[0] ? "." : "", n->op_type);
-			rg_error_hint(r->err, "inline the functions:  onnx.inliner.inline_local_functions");
-			rc = rg_error_at(r->err, "node '%.100s' (%.40s)", n->name, n->op_type);
-		}
-		for (int a = 0; a < n->n_attrs && !rc; a++)
-			if (n->attrs[a].g)
-				rc = refuse_calls(r, n->attrs[a].g);
-	}
-	return rc;
+	return onnx_read_opset(c->r, stream, c->g);
 }
 
 static int check_versions(struct model_ctx *c, const onnx_ModelProto *m)
@@ -252,7 +185,7 @@ static int read_model(struct onnx_reader *r, struct rg_graph *g)
 	struct onnx_text producer = { r, "producer_name", NULL }, version = { r, "producer_version", NULL };
 	onnx_ModelProto m = onnx_ModelProto_init_zero;
 	pb_istream_t stream = onnx_stream(r, 0, r->src.size);
-	int rc = 0;
+	int rc;
 
 	/* The smallest node that makes a value takes 14 bytes, the smallest branch of
 	 * an If about 60. */
@@ -262,10 +195,12 @@ static int read_model(struct onnx_reader *r, struct rg_graph *g)
 		r->max_subgraphs = ONNX_MAX_SUBGRAPHS;
 	onnx_set_cb(&m.graph, graph_cb, &c);
 	onnx_set_cb(&m.opset_import, opset_cb, &c);
-	onnx_set_cb(&m.functions, function_cb, &c);
+	onnx_set_cb(&m.functions, onnx_skip_cb, &c);
 	onnx_set_cb(&m.producer_name, onnx_text_cb, &producer);
 	onnx_set_cb(&m.producer_version, onnx_text_cb, &version);
-	if (!pb_decode(&stream, onnx_ModelProto_fields, &m))
+	/* Which functions there are must be known before nodes are read. */
+	rc = onnx_find_functions(r);
+	if (!rc && !pb_decode(&stream, onnx_ModelProto_fields, &m))
 		rc = onnx_decode_failed(r, &stream, "the model");
 	if (!rc)
 		rc = check_versions(&c, &m);
@@ -275,10 +210,8 @@ static int read_model(struct onnx_reader *r, struct rg_graph *g)
 	rg_free(version.text);
 	if (rc && rc != -ENOMEM && rc != RG_ENOTSUP_MODEL)
 		name_other_format(r);
-	if (!rc && r->n_functions) {
-		qsort(r->functions, r->n_functions, sizeof(*r->functions), compare_functions);
-		rc = refuse_calls(r, g);
-	}
+	if (!rc && r->n_functions)
+		rc = onnx_inline_functions(r, g);
 	return rc ? rc : rg_graph_finish(g, r->err);
 }
 

@@ -312,7 +312,12 @@ static int copy_attr(struct rg_graph *g, struct rg_attr *to, const struct rg_att
 		return rg_error_nomem(err, strlen(from->name));
 	if (a.ref) { /* there is no value yet */
 		a.ref = rg_arena_strdup(g->arena, from->ref);
+		a.s = NULL;
+		a.s_len = 0;
 		a.count = 0;
+		a.floats = NULL;
+		a.ints = NULL;
+		a.strings = NULL;
 		if (!a.ref)
 			return rg_error_nomem(err, strlen(from->ref));
 		*to = a;

@@ -82,8 +82,8 @@ static int copy_declared(struct rg_graph *g, int to, const struct rg_value *from
 	return rg_graph_declare(g, to, from->declared_dtype, from->declared_rank, from->declared, err);
 }
 
-static int take_data(struct scope *s, void **data, enum rg_dtype type, const struct rg_shape *shape, void **out,
-		     struct rg_error *err)
+static int take_data(struct scope *s, void **data, enum rg_dtype type, const struct rg_shape *shape,
+		     void **out, struct rg_error *err)
 {
 	int64_t bytes;
 
@@ -281,7 +281,8 @@ static int wrong_type(const struct rg_attr *want, const struct rg_attr *have, st
 
 /* Copies one attribute; *skip when it refers to one that nobody gives. The lists
  * and strings stay the source's: rg_graph_add_node copies them. */
-static int clone_attr(struct scope *s, struct rg_attr *src, struct rg_attr *out, bool *skip, struct rg_error *err)
+static int clone_attr(struct scope *s, struct rg_attr *src, struct rg_attr *out, bool *skip,
+		      struct rg_error *err)
 {
 	struct scope *outer = s;
 	bool move = s->move;
@@ -355,7 +356,8 @@ static int complete_node(struct scope *s, const struct rg_node *from, struct rg_
 	return 0;
 }
 
-static int clone_node(struct scope *s, struct rg_node *from, int *io, struct rg_attr *attrs, struct rg_error *err)
+static int clone_node(struct scope *s, struct rg_node *from, int *io, struct rg_attr *attrs,
+		      struct rg_error *err)
 {
 	char *name = rg_asprintf("%s%s", s->c->prefix, from->name);
 	int n = 0, at = -ENOMEM;

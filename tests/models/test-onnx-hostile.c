@@ -332,13 +332,6 @@ static void nodes(void **state)
 	wire_msg(&g, GRAPH_SPARSE, &n);
 	m = wire_model(8, 13, &g);
 	expect_error(&m, RG_ENOTSUP_MODEL, "initializer 'sparse': sparse initializers");
-
-	n = wire_node("Local", "x", NULL, "y");
-	g = graph_of(&n);
-	m = wire_model(8, 13, &g);
-	wire_str(&a, 1, "Local");
-	wire_msg(&m, MODEL_FUNCTION, &a);
-	expect_error(&m, RG_ENOTSUP_MODEL, "model-local function Local");
 }
 
 /* A graph input that is a sequence: type 4 of TypeProto. */
