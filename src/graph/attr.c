@@ -1,5 +1,5 @@
-/* Attributes of a node by name. One of the wrong type counts as absent: the
- * operator then takes its default, or says what it misses. */
+/* Attributes of a node by name. One of the wrong type counts as absent here;
+ * rg_graph_finish has refused it where the name is known (attr-types.c). */
 #include <string.h>
 
 #include "graph/graph.h"

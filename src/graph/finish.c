@@ -433,7 +433,7 @@ static int bind_operator(const struct rg_graph *g, struct rg_node *n, struct rg_
 	for (int i = 0; i < op->min_in; i++)
 		if (n->in[i] < 0)
 			return rg_error_set(err, -EINVAL, "node '%s' (%s) lacks input %d", n->name, n->op_type, i);
-	return 0;
+	return rg_graph_check_attrs(n, err);
 }
 
 static int check_opsets(const struct rg_graph *g, struct rg_error *err)

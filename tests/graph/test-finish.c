@@ -320,7 +320,7 @@ static int build_and_finish(struct rg_error *err)
 	struct rg_shape s = { .rank = 1, .dim = { 4 } };
 	struct rg_dim dims[2] = { { -1, "batch" }, { 4, NULL } };
 	int64_t axis = 0;
-	struct rg_attr attrs[3] = { { .name = "axis", .type = RG_ATTR_INTS, .count = 1, .ints = &axis },
+	struct rg_attr attrs[3] = { { .name = "axes", .type = RG_ATTR_INTS, .count = 1, .ints = &axis },
 				    { .name = "mode", .type = RG_ATTR_STRING, .s = "x", .s_len = 1 },
 				    { .name = "body", .type = RG_ATTR_GRAPH } };
 	struct rg_attr value = { .name = "value", .type = RG_ATTR_TENSOR, .t = { RG_F32, s, NULL } };
