@@ -2,7 +2,13 @@
  * Drives a fuzz target without libFuzzer: its seeds and every corpus file as
  * they are, then seeded mutations of each. The same numbers on every machine.
  *
- *   replay-NAME MUTATIONS [FILE|FOLDER ...]
+ *   replay-NAME MUTATIONS [FILE|FOLDER|CORPUS.pack ...]
+ *
+ *   replay-NAME --seeds FOLDER
+ *
+ * writes the built-in seeds as files. A pack holds many small files as one: the length of each in four bytes, the
+ * lowest first, then its bytes (scripts/fuzz writes it). Its files are replayed
+ * with a tenth of the mutations.
  *
  * A file that crashed libFuzzer is replayed with MUTATIONS 0.
  */
@@ -86,9 +92,28 @@ static void replay(const char *name, const uint8_t *p, size_t n)
 	free(work);
 }
 
+static void replay_pack(const char *name, const uint8_t *p, size_t n)
+{
+	long all = mutations;
+	size_t at = 0, len;
+
+	mutations /= 10;
+	while (at + 4 <= n) {
+		len = (size_t)p[at] | (size_t)p[at + 1] << 8 | (size_t)p[at + 2] << 16 | (size_t)p[at + 3] << 24;
+		if (len > n - at - 4) {
+			fprintf(stderr, "%s: cut short at byte %zu\n", name, at);
+			exit(1);
+		}
+		replay(name, p + at + 4, len);
+		at += 4 + len;
+	}
+	mutations = all;
+}
+
 static int visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	size_t len = strlen(path), suffix = strlen(fuzz_suffix);
+	bool pack = len > 5 && strcmp(path + len - 5, ".pack") == 0;
 	bool named = ftw->level == 0; /* a file that was asked for by name */
 	uint8_t *p;
 	FILE *f;
@@ -104,8 +129,31 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 		abort();
 	len = fread(p, 1, (size_t)st->st_size, f);
 	fclose(f);
-	replay(path + ftw->base, p, len);
+	if (pack)
+		replay_pack(path + ftw->base, p, len);
+	else
+		replay(path + ftw->base, p, len);
 	free(p);
+	return 0;
+}
+
+static int write_seeds(const char *folder)
+{
+	char path[4096];
+	uint8_t *p;
+	size_t n;
+
+	for (int i = 0; (p = fuzz_seed(i, &n)) != NULL; i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/seed-%d", folder, i);
+		f = fopen(path, "wb");
+		if (!f || fwrite(p, 1, n, f) != n || fclose(f) != 0) {
+			perror(path);
+			return 1;
+		}
+		free(p);
+	}
 	return 0;
 }
 
@@ -113,6 +161,9 @@ int main(int argc, char **argv)
 {
 	size_t n;
 	uint8_t *p;
+
+	if (argc == 3 && !strcmp(argv[1], "--seeds"))
+		return write_seeds(argv[2]);
 
 	if (argc < 2) {
 		fprintf(stderr, "usage: %s MUTATIONS [FILE|FOLDER ...]\n", argv[0]);
