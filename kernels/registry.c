@@ -40,6 +40,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_loss,
 	&rg_kernels_ref_make,
 	&rg_kernels_ref_matmul,
+	&rg_kernels_ref_mha,
 	&rg_kernels_ref_norm,
 	&rg_kernels_ref_pad,
 	&rg_kernels_ref_pool,

@@ -47,6 +47,7 @@ extern const struct rg_kernel_table rg_kernels_ref_linear_attention;
 extern const struct rg_kernel_table rg_kernels_ref_loss;
 extern const struct rg_kernel_table rg_kernels_ref_make;
 extern const struct rg_kernel_table rg_kernels_ref_matmul;
+extern const struct rg_kernel_table rg_kernels_ref_mha;
 extern const struct rg_kernel_table rg_kernels_ref_norm;
 extern const struct rg_kernel_table rg_kernels_ref_pad;
 extern const struct rg_kernel_table rg_kernels_ref_pool;

@@ -120,14 +120,17 @@ static void emit(const struct rg_attn *a, enum rg_attn_stage stage, int64_t b, i
 static void softmax(const struct rg_attn *a, int64_t h, int64_t from, int64_t to, double *scores)
 {
 	double max = -HUGE_VAL, sum = 0, sink = 0;
+	bool none = !a->has_sink;
 
 	if (a->has_sink) {
 		sink = a->sink ? rg_ref_get(a->sink, h) : 0;
 		max = sink;
 	}
-	for (int64_t j = from; j < to; j++)
+	for (int64_t j = from; j < to; j++) {
 		max = scores[j] > max ? scores[j] : max;
-	if (max == -HUGE_VAL && a->zero_where_none) {
+		none &= scores[j] == -HUGE_VAL;
+	}
+	if (none) {
 		memset(scores, 0, (size_t)a->size.total * sizeof(*scores));
 		return;
 	}

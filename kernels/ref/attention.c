@@ -1,7 +1,11 @@
 /*
  * Attention of the standard domain. The softmax is computed in double whatever
- * softmax_precision asks for. A row that sees no key at all is NaN, as its
- * softmax is.
+ * softmax_precision asks for.
+ *
+ * Where nonpad_kv_seqlen says how many keys there are, the queries are the last
+ * of them: a causal row i then sees keys up to nonpad_kv_seqlen - q_seq + i. The
+ * operator's text leaves that open; ONNX Runtime reads it so, and a decoder that
+ * keeps its cache outside would see nothing but the first key otherwise.
  */
 #include <math.h>
 #include <string.h>
@@ -33,11 +37,12 @@ static void add_mask(const struct rg_attn *a, int64_t b, int64_t h, int64_t i, i
 {
 	const struct mask_ctx *m = a->ctx;
 	int64_t row = b * m->rows.batch + h * m->rows.head + i * m->rows.row;
+	int64_t last = (m->lengths ? m->lengths[b] - a->size.q_seq : a->size.past) + i;
 
 	for (int64_t j = from; j < to; j++) {
 		if (m->mask)
 			scores[j] += mask_value(m, row, j);
-		if (m->causal && j > a->size.past + i)
+		if (m->causal && j > last)
 			scores[j] += -HUGE_VAL;
 		if (m->lengths && j >= m->lengths[b])
 			scores[j] += -HUGE_VAL;

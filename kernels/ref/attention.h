@@ -2,6 +2,9 @@
  * Scaled dot-product attention, the part that all attention operators share.
  * What differs between them is where rows lie, which keys a query may see, and
  * what is added to its scores.
+ *
+ * A row that sees no key, or all of whose scores are -inf, gives 0 as ONNX
+ * Runtime does; the formula would divide by 0.
  */
 #ifndef RG_KERNELS_REF_ATTENTION_H
 #define RG_KERNELS_REF_ATTENTION_H
@@ -45,7 +48,6 @@ struct rg_attn {
 	const void *ctx;                    /* for these two */
 	bool has_sink;                      /* one more logit in the sum of the softmax: */
 	const struct rg_tensor *sink;       /* one a head of Q; NULL: 0 */
-	bool zero_where_none;               /* a row all of whose scores are -inf gives 0, not NaN */
 	enum rg_attn_stage qk_stage;
 	const struct rg_tensor *qk;         /* batch x q_heads x q_seq x total */
 	double *scratch;                    /* rg_attn_scratch_bytes() */

@@ -8,7 +8,7 @@
 #include "graph/op.h"
 
 /* Shapes of the inputs of a node; NULL where one is absent. */
-#define RG_SHAPES_MAX 16
+#define RG_SHAPES_MAX 18
 struct rg_in_shapes {
 	const struct rg_shape *at[RG_SHAPES_MAX];
 };

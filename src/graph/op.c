@@ -29,6 +29,7 @@ static const struct {
 	FAMILY(logic),
 	FAMILY(loss),
 	FAMILY(math),
+	FAMILY(mha),
 	FAMILY(move),
 	FAMILY(nn),
 	FAMILY(norm),
