@@ -45,6 +45,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_pad,
 	&rg_kernels_ref_pool,
 	&rg_kernels_ref_quant,
+	&rg_kernels_ref_random,
 	&rg_kernels_ref_reduce,
 	&rg_kernels_ref_resize,
 	&rg_kernels_ref_rnn,

@@ -52,6 +52,7 @@ extern const struct rg_kernel_table rg_kernels_ref_norm;
 extern const struct rg_kernel_table rg_kernels_ref_pad;
 extern const struct rg_kernel_table rg_kernels_ref_pool;
 extern const struct rg_kernel_table rg_kernels_ref_quant;
+extern const struct rg_kernel_table rg_kernels_ref_random;
 extern const struct rg_kernel_table rg_kernels_ref_reduce;
 extern const struct rg_kernel_table rg_kernels_ref_resize;
 extern const struct rg_kernel_table rg_kernels_ref_rnn;

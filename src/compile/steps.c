@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/op-random.h"
 
 static bool is_const(const struct rg_graph *g, int value)
 {
@@ -56,7 +57,7 @@ static bool is_view(const struct rg_graph *g, const struct rg_plan *p, const str
 	const struct rg_plan_tensor *from, *to;
 	int k;
 
-	if (!(n->op->flags & RG_OP_VIEW) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+	if (!rg_node_is_view(g, n) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
 		return false;
 	for (k = 1; k < n->n_out; k++)
 		if (n->out[k] >= 0)

@@ -17,6 +17,7 @@ RG_OP_FAMILY(move);   /* data movement */
 RG_OP_FAMILY(index);  /* data movement by index: Gather, Scatter, TopK, ... */
 RG_OP_FAMILY(math);   /* elementwise arithmetic and functions */
 RG_OP_FAMILY(logic);  /* comparison, boolean, Where */
+RG_OP_FAMILY(random); /* draws, and Dropout */
 RG_OP_FAMILY(reduce); /* Reduce*, ArgMax, ... */
 RG_OP_FAMILY(norm);   /* normalisation, softmax */
 RG_OP_FAMILY(attention);

@@ -166,41 +166,6 @@ static int infer_unsqueeze(struct rg_infer *c, struct rg_error *err)
 	return 0;
 }
 
-/* A ratio that is known to be 0 drops nothing, in training too. */
-static bool drops_nothing(const struct rg_infer *c)
-{
-	static const unsigned char zero[8];
-	size_t size;
-
-	if (c->node->version < 12 || !rg_infer_known(c, 1))
-		return false;
-	size = rg_dtype_bytes(c->in[1]->dtype);
-	return rg_shape_count(&c->in[1]->shape) == 1 && size <= sizeof(zero) &&
-	       memcmp(c->in[1]->data, zero, size) == 0;
-}
-
-/* Inference mode only: output 0 is the input, the mask is all ones. */
-static int infer_dropout(struct rg_infer *c, struct rg_error *err)
-{
-	const struct rg_node *n = c->node;
-	bool training = n->version < 7 && rg_node_int(n, "is_test", 0) == 0;
-
-	if (n->version >= 12 && n->n_in > 2 && c->in[2] && !drops_nothing(c)) {
-		if (!rg_infer_known(c, 2)) {
-			c->need_value = 2;
-			return rg_error_set(err, RG_ENEED_VALUE, "Dropout: training_mode is not known");
-		}
-		training = rg_shape_count(&c->in[2]->shape) == 1 && *(const unsigned char *)c->in[2]->data != 0;
-	}
-	if (training && !drops_nothing(c)) {
-		rg_error_set(err, RG_ENOTSUP_MODEL, "Dropout is in training mode");
-		return rg_error_hint(err, "export the model for inference");
-	}
-	rg_infer_out(c, 0, c->in[0]->dtype, &c->in[0]->shape);
-	rg_infer_out(c, 1, n->version < 10 ? c->in[0]->dtype : RG_BOOL, &c->in[0]->shape);
-	return 0;
-}
-
 /* ---- permuting and repeating ---- */
 
 static int infer_transpose(struct rg_infer *c, struct rg_error *err)
@@ -578,7 +543,6 @@ const struct rg_op rg_ops_move[] = {
 	{ "", "Squeeze", MOVE, VIEW, 1, 2, 1, 1, { 1, 11, 13, 21, 23, 24, 25 }, 1, 25, infer_squeeze, NULL },
 	{ "", "Unsqueeze", MOVE, VIEW, 1, 2, 1, 1, { 1, 11, 13, 21, 23, 24, 25 }, 1, 25,
 	  infer_unsqueeze, NULL },
-	{ "", "Dropout", MOVE, VIEW, 1, 3, 1, 2, { 1, 6, 7, 10, 12, 13, 22 }, 1, 22, infer_dropout, NULL },
 	{ "", "Transpose", MOVE, 0, 1, 1, 1, 1, { 1, 13, 21, 23, 24, 25 }, 1, 25, infer_transpose, NULL },
 	{ "", "Expand", MOVE, 0, 2, 2, 1, 1, { 8, 13 }, 8, 13, infer_expand, NULL },
 	{ "", "Tile", MOVE, 0, 2, 3, 1, 1, { 1, 6, 13 }, 1, 13, infer_tile, NULL },

@@ -35,6 +35,7 @@ static const struct {
 	FAMILY(norm),
 	FAMILY(pool),
 	FAMILY(quant),
+	FAMILY(random),
 	FAMILY(reduce),
 	FAMILY(rnn),
 	FAMILY(signal),
