@@ -29,6 +29,7 @@ RG_OP_FAMILY(nn);     /* convolution and its like */
 RG_OP_FAMILY(pool);
 RG_OP_FAMILY(rnn);
 RG_OP_FAMILY(quant);
+RG_OP_FAMILY(ml);     /* ai.onnx.ml: trees, linear models, encoders */
 RG_OP_FAMILY(signal); /* Fourier transforms, windows */
 RG_OP_FAMILY(contrib_fused);   /* com.microsoft: fused float operators */
 RG_OP_FAMILY(contrib_weights); /* com.microsoft: weights of a few bits */

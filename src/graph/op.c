@@ -30,6 +30,7 @@ static const struct {
 	FAMILY(loss),
 	FAMILY(math),
 	FAMILY(mha),
+	FAMILY(ml),
 	FAMILY(move),
 	FAMILY(nn),
 	FAMILY(norm),
