@@ -35,6 +35,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_einsum,
 	&rg_kernels_ref_gather,
 	&rg_kernels_ref_geometry,
+	&rg_kernels_ref_gqa,
 	&rg_kernels_ref_grid_sample,
 	&rg_kernels_ref_linear_attention,
 	&rg_kernels_ref_loss,

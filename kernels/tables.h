@@ -42,6 +42,7 @@ extern const struct rg_kernel_table rg_kernels_ref_distinct;
 extern const struct rg_kernel_table rg_kernels_ref_einsum;
 extern const struct rg_kernel_table rg_kernels_ref_gather;
 extern const struct rg_kernel_table rg_kernels_ref_geometry;
+extern const struct rg_kernel_table rg_kernels_ref_gqa;
 extern const struct rg_kernel_table rg_kernels_ref_grid_sample;
 extern const struct rg_kernel_table rg_kernels_ref_linear_attention;
 extern const struct rg_kernel_table rg_kernels_ref_loss;

@@ -150,8 +150,7 @@ static void score_row(const struct rg_attn *a, int64_t b, int64_t h, int64_t i, 
 	int64_t kv = h / (a->size.q_heads / a->size.kv_heads);
 
 	/* what is not seen has no score either */
-	for (int64_t j = 0; j < a->size.total; j++)
-		scores[j] = -HUGE_VAL;
+	memset(scores, 0, (size_t)a->size.total * sizeof(*scores));
 	for (int64_t j = from; j < to; j++) {
 		int64_t at = j;
 		const struct rg_attn_rows *k = row_of(a, &a->k_past, &a->k, &at);
@@ -199,12 +198,17 @@ size_t rg_attn_scratch_bytes(const struct rg_attention *size)
 	return (size_t)n * sizeof(double);
 }
 
+void rg_attn_run_batch(const struct rg_attn *a, int64_t b)
+{
+	for (int64_t h = 0; h < a->size.q_heads; h++)
+		for (int64_t i = 0; i < a->size.q_seq; i++)
+			attend_row(a, b, h, i);
+}
+
 void rg_attn_run(const struct rg_attn *a)
 {
 	for (int64_t b = 0; b < a->size.batch; b++)
-		for (int64_t h = 0; h < a->size.q_heads; h++)
-			for (int64_t i = 0; i < a->size.q_seq; i++)
-				attend_row(a, b, h, i);
+		rg_attn_run_batch(a, b);
 }
 
 void rg_attn_rotate(double *x, const double *cosines, const double *sines, int64_t dim, bool interleaved)

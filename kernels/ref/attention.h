@@ -54,6 +54,7 @@ struct rg_attn {
 };
 size_t rg_attn_scratch_bytes(const struct rg_attention *size);
 void rg_attn_run(const struct rg_attn *a);
+void rg_attn_run_batch(const struct rg_attn *a, int64_t b);
 
 /* Copies positions [0, seq) of `from` to `to`, of any float types. */
 void rg_attn_copy_rows(const struct rg_attn_rows *from, const struct rg_attn_rows *to, int64_t batch, int64_t heads,

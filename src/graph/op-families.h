@@ -22,6 +22,7 @@ RG_OP_FAMILY(reduce); /* Reduce*, ArgMax, ... */
 RG_OP_FAMILY(norm);   /* normalisation, softmax */
 RG_OP_FAMILY(attention);
 RG_OP_FAMILY(linear_attention); /* and CausalConvWithState */
+RG_OP_FAMILY(gqa);
 RG_OP_FAMILY(mha); /* Attention and its like of ONNX Runtime */
 RG_OP_FAMILY(gemm);   /* MatMul, Gemm, Einsum */
 RG_OP_FAMILY(loss);   /* losses of training graphs */

@@ -24,6 +24,7 @@ static const struct {
 	FAMILY(distinct),
 	FAMILY(gemm),
 	FAMILY(geometry),
+	FAMILY(gqa),
 	FAMILY(index),
 	FAMILY(linear_attention),
 	FAMILY(logic),
