@@ -48,8 +48,8 @@ static double sample(const struct deform *a, int64_t plane, const double *at)
 }
 
 /* What tap q of an output position sees in every channel. */
-static void sample_tap(const struct deform *a, int64_t n, int64_t p, const int64_t *o, int64_t q, const int64_t *k,
-		       double *columns)
+static void sample_tap(const struct deform *a, int64_t n, int64_t p, const int64_t *o, int64_t q,
+		       const int64_t *k, double *columns)
 {
 	const struct rg_window *w = &a->w;
 	int64_t per_group = w->c_in / a->groups;

@@ -64,7 +64,8 @@ static void bin(const struct transform *t, int64_t k, double *re, double *im)
 }
 
 /* Up to n elements of a line, the rest zero. */
-static void load(struct transform *t, const struct rg_tensor *x, int64_t first, int64_t stride, int64_t len, int parts)
+static void load(struct transform *t, const struct rg_tensor *x, int64_t first, int64_t stride, int64_t len,
+		 int parts)
 {
 	int64_t n = len < t->n ? len : t->n;
 

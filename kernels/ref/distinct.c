@@ -35,7 +35,8 @@ static bool wanted(const struct rg_call *c, int i)
 }
 
 /* The first of each kind, in the order of the output. */
-static void copy_item(const struct rg_call *c, const struct rg_unique *a, int64_t item, int64_t place, int64_t count)
+static void copy_item(const struct rg_call *c, const struct rg_unique *a, int64_t item, int64_t place,
+		      int64_t count)
 {
 	int64_t size = (int64_t)rg_dtype_bytes(c->in[0].dtype), run = a->inner * size;
 

@@ -44,7 +44,8 @@ static int64_t place(const struct rg_window *w, const int64_t *o, const int64_t 
 }
 
 /* Adds the columns of one channel up; sums: an 8-byte cell an element of the image. */
-static void sum_plane(const struct rg_tensor *x, const struct rg_window *w, int64_t first, bool is_int, void *sums)
+static void sum_plane(const struct rg_tensor *x, const struct rg_window *w, int64_t first, bool is_int,
+		      void *sums)
 {
 	int64_t k[RG_MAX_SPATIAL] = { 0 };
 

@@ -73,7 +73,7 @@ static void scores_of(const struct rg_call *c, int64_t row, int64_t features, in
 
 		for (int64_t i = 0; i < features; i++)
 			sum += rg_ref_get(&c->in[0], row * features + i) * (double)w[t * features + i];
-		score[t] = sum;
+		score[t] = (double)(float)sum; /* the class is that of the scores as they are given out */
 	}
 }
 
@@ -131,7 +131,7 @@ static int classifier(const struct rg_call *c, const struct rg_par *par, struct 
 		if (c->out[0].dtype != RG_UNDEFINED)
 			((int64_t *)c->out[0].data)[r] = labels[rg_ref_ml_best(score, classes)];
 		rg_ref_ml_post(post, score, classes);
-		if (c->out[1].dtype != RG_UNDEFINED)
+		if (c->node->n_out > 1 && c->out[1].dtype != RG_UNDEFINED)
 			rg_ref_store(&c->out[1], r * classes, 1, classes, score);
 	}
 	return rc;

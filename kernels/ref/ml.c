@@ -16,7 +16,8 @@ static int extract(const struct rg_call *c, const struct rg_par *par, struct rg_
 
 	for (int64_t i = 0; i < n; i++) {
 		if (index[i] < 0 || index[i] >= dim)
-			return rg_error_set(err, -ERANGE, "index %" PRId64 " is outside of %" PRId64 " features", index[i],
+			return rg_error_set(err, -ERANGE,
+					    "index %" PRId64 " is outside of %" PRId64 " features", index[i],
 					    dim);
 		for (int64_t r = 0; r < rows; r++)
 			memcpy((char *)c->out[0].data + (r * n + i) * size,
@@ -106,12 +107,14 @@ static int64_t last_dim(const struct rg_tensor *t)
 static int scaler(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	const float *offset, *scale;
-	int n_offset = rg_node_floats(c->node, "offset", &offset), n_scale = rg_node_floats(c->node, "scale", &scale);
+	int n_offset = rg_node_floats(c->node, "offset", &offset),
+	    n_scale = rg_node_floats(c->node, "scale", &scale);
 	int64_t n = rg_shape_count(&c->in[0].shape), features = last_dim(&c->in[0]);
 
 	for (int64_t i = 0; i < n; i++)
-		rg_ref_set(&c->out[0], i, (rg_ref_get(&c->in[0], i) - (double)per_feature(offset, n_offset, i % features)) *
-					  (double)per_feature(scale, n_scale, i % features));
+		rg_ref_set(&c->out[0], i,
+			   (rg_ref_get(&c->in[0], i) - (double)per_feature(offset, n_offset, i % features)) *
+			       (double)per_feature(scale, n_scale, i % features));
 	return 0;
 }
 
@@ -211,7 +214,8 @@ static int vectorizer(const struct rg_call *c, const struct rg_par *par, struct 
 
 		for (int64_t r = 0; r < c->out[0].shape.dim[0]; r++)
 			for (int64_t k = 0; k < features; k++)
-				rg_ref_set(&c->out[0], r * all + first + k, rg_ref_get(&c->in[i], r * features + k));
+				rg_ref_set(&c->out[0], r * all + first + k,
+					   rg_ref_get(&c->in[i], r * features + k));
 		first += features;
 	}
 	return 0;

@@ -249,6 +249,8 @@ static int row_scores(struct forest *s, const struct rg_tensor *x, int64_t first
 			s->score[t] /= (double)s->n_roots;
 		if (t < f->base.n)
 			s->score[t] += rg_ml_at(&f->base, t);
+		if (f->classifies) /* the class is that of the scores as they are given out */
+			s->score[t] = (double)(float)s->score[t];
 	}
 	return 0;
 }
@@ -286,14 +288,15 @@ static int prepare(const struct rg_call *c, struct forest *s, struct rg_error *e
 
 static int trees(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
-	const struct rg_tensor *scores;
+	const struct rg_tensor *scores = NULL;
 	int64_t rows, features;
 	struct forest s;
 	int rc = prepare(c, &s, err);
 
 	if (rc)
 		return rc;
-	scores = &c->out[s.f.classifies ? 1 : 0];
+	if (c->node->n_out > s.f.classifies)
+		scores = &c->out[s.f.classifies];
 	rg_ml_rows(&c->in[0].shape, &rows, &features);
 	for (int64_t r = 0; r < rows; r++) {
 		int64_t best;
@@ -305,13 +308,14 @@ static int trees(const struct rg_call *c, const struct rg_par *par, struct rg_er
 		if (s.f.classifies && c->out[0].dtype != RG_UNDEFINED)
 			((int64_t *)c->out[0].data)[r] = s.f.label[best];
 		rg_ref_ml_post(s.f.post, s.score, s.f.n_targets);
-		if (scores->dtype != RG_UNDEFINED)
+		if (scores && scores->dtype != RG_UNDEFINED)
 			rg_ref_store(scores, r * s.f.n_targets, 1, s.f.n_targets, s.score);
 	}
 	return 0;
 }
 
-#define ENTRY(NAME) { .op_type = NAME, .domain = "ai.onnx.ml", .name = "ref", .scratch_bytes = scratch, .run = trees }
+#define ENTRY(NAME) \
+	{ .op_type = NAME, .domain = "ai.onnx.ml", .name = "ref", .scratch_bytes = scratch, .run = trees }
 
 static const struct rg_kernel kernels[] = {
 	ENTRY("TreeEnsemble"),

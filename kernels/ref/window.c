@@ -13,7 +13,8 @@ static int cosine_sum(const struct rg_call *c, double a, double b, double d, str
 	int64_t period = rg_node_int(c->node, "periodic", 1) ? n : n - 1;
 
 	if (n == 1 && period == 0 && rg_dtype_is_int(c->out[0].dtype))
-		return rg_error_set(err, -ERANGE, "a symmetric window of one point is 0 / 0, which no integer holds");
+		return rg_error_set(err, -ERANGE,
+				    "a symmetric window of one point is 0 / 0, which no integer holds");
 	for (int64_t i = 0; i < n; i++) {
 		double x = 2 * M_PI * (double)i / (double)period;
 
@@ -93,9 +94,11 @@ static int mel(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 		for (int k = 0; k < 3; k++) {
 			if (corner(c, band + k, &at[k]) && (k == 0 || at[k] >= at[k - 1]))
 				continue;
-			rg_error_set(err, -ERANGE, "the mel bands from %g to %g Hz do not fit a spectrum of %lld bins at "
-				     "%g samples a second", one_of(&c->in[3]), one_of(&c->in[4]),
-				     (long long)c->out[0].shape.dim[0], one_of(&c->in[2]));
+			rg_error_set(err, -ERANGE,
+				     "the mel bands from %g to %g Hz do not fit a spectrum of %lld bins at "
+				     "%g samples a second",
+				     one_of(&c->in[3]), one_of(&c->in[4]), (long long)c->out[0].shape.dim[0],
+				     one_of(&c->in[2]));
 			return rg_error_hint(err, "the edges must rise, from 0 up to half the sample rate");
 		}
 		triangle(&c->out[0], band, at[0], at[1], at[2]);

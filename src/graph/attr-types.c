@@ -137,6 +137,38 @@ static const struct attr_types contrib[] = {
 	{ "weights_prepacked", INT }, { "window", INT },
 };
 
+/* ai.onnx.ml: these alone. */
+static const struct attr_types ml[] = {
+	{ "aggregate_function", INT | STRING }, { "base_values", FLOATS },
+	{ "base_values_as_tensor", TENSOR }, { "cast_to", STRING }, { "cats_int64s", INTS },
+	{ "cats_strings", STRINGS }, { "class_ids", INTS }, { "class_nodeids", INTS },
+	{ "class_treeids", INTS }, { "class_weights", FLOATS }, { "class_weights_as_tensor", TENSOR },
+	{ "classes_strings", STRINGS }, { "classlabels_int64s", INTS }, { "classlabels_ints", INTS },
+	{ "classlabels_strings", STRINGS }, { "coefficients", FLOATS }, { "default_float", FLOAT },
+	{ "default_int64", INT }, { "default_string", STRING }, { "default_tensor", TENSOR },
+	{ "imputed_value_floats", FLOATS }, { "imputed_value_int64s", INTS }, { "inputdimensions", INTS },
+	{ "int64_vocabulary", INTS }, { "intercepts", FLOATS }, { "kernel_params", FLOATS },
+	{ "kernel_type", STRING }, { "keys_floats", FLOATS }, { "keys_int64s", INTS },
+	{ "keys_strings", STRINGS }, { "keys_tensor", TENSOR }, { "leaf_targetids", INTS },
+	{ "leaf_weights", TENSOR }, { "map_form", STRING }, { "max_map", INT },
+	{ "membership_values", TENSOR }, { "multi_class", INT }, { "n_supports", INT },
+	{ "n_targets", INT }, { "nodes_falseleafs", INTS }, { "nodes_falsenodeids", INTS },
+	{ "nodes_featureids", INTS }, { "nodes_hitrates", TENSOR | FLOATS },
+	{ "nodes_hitrates_as_tensor", TENSOR }, { "nodes_missing_value_tracks_true", INTS },
+	{ "nodes_modes", TENSOR | STRINGS }, { "nodes_nodeids", INTS }, { "nodes_splits", TENSOR },
+	{ "nodes_treeids", INTS }, { "nodes_trueleafs", INTS }, { "nodes_truenodeids", INTS },
+	{ "nodes_values", FLOATS }, { "nodes_values_as_tensor", TENSOR }, { "norm", STRING },
+	{ "offset", FLOATS }, { "one_class", INT }, { "post_transform", INT | STRING },
+	{ "prob_a", FLOATS }, { "prob_b", FLOATS }, { "replaced_value_float", FLOAT },
+	{ "replaced_value_int64", INT }, { "rho", FLOATS }, { "scale", FLOATS },
+	{ "string_vocabulary", STRINGS }, { "support_vectors", FLOATS }, { "target_ids", INTS },
+	{ "target_nodeids", INTS }, { "target_treeids", INTS }, { "target_weights", FLOATS },
+	{ "target_weights_as_tensor", TENSOR }, { "targets", INT }, { "threshold", FLOAT },
+	{ "tree_roots", INTS }, { "values_floats", FLOATS }, { "values_int64s", INTS },
+	{ "values_strings", STRINGS }, { "values_tensor", TENSOR }, { "vectors_per_class", INTS },
+	{ "zeros", INT },
+};
+
 static int compare(const void *key, const void *entry)
 {
 	return strcmp(key, ((const struct attr_types *)entry)->name);
@@ -159,10 +191,12 @@ int rg_graph_check_attrs(const struct rg_node *n, struct rg_error *err)
 {
 	for (int i = 0; i < n->n_attrs; i++) {
 		const struct rg_attr *a = &n->attrs[i];
-		const struct attr_types *t = n->domain[0] ? FIND(contrib, a->name) : NULL;
+		bool is_ml = strcmp(n->domain, "ai.onnx.ml") == 0;
+		const struct attr_types *t = is_ml ? FIND(ml, a->name) :
+					     n->domain[0] ? FIND(contrib, a->name) : NULL;
 		int want = RG_ATTR_FLOAT;
 
-		if (!t)
+		if (!t && !is_ml)
 			t = FIND(standard, a->name);
 		if (!t || t->types >> a->type & 1)
 			continue;

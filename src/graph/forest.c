@@ -10,7 +10,8 @@ static int bad_list(const struct rg_node *n, const char *name, struct rg_error *
 }
 
 /* Integers of an attribute; *count is their number when it is negative, else it must be. */
-static int ints(const struct rg_node *n, const char *name, int64_t *count, const int64_t **out, struct rg_error *err)
+static int ints(const struct rg_node *n, const char *name, int64_t *count, const int64_t **out,
+		struct rg_error *err)
 {
 	int have = rg_node_ints(n, name, out);
 
@@ -28,7 +29,8 @@ static int numbers(const struct rg_node *n, const char *name, int64_t count, str
 }
 
 /* What may be left out: NULL for none. */
-static int optional(const struct rg_node *n, const char *name, int64_t count, const int64_t **out, struct rg_error *err)
+static int optional(const struct rg_node *n, const char *name, int64_t count, const int64_t **out,
+		    struct rg_error *err)
 {
 	int have = rg_node_ints(n, name, out);
 
@@ -69,10 +71,11 @@ static int labels(const struct rg_node *n, struct rg_forest *f, struct rg_error 
 	int count = rg_node_ints(n, "classlabels_int64s", &f->label);
 
 	if (rg_ml_strings(n, "classlabels_strings"))
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with classlabels_strings: strings are not supported",
-				    n->op_type);
+		return rg_error_set(err, RG_ENOTSUP_MODEL,
+				    "%s with classlabels_strings: strings are not supported", n->op_type);
 	if (count < 2)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with fewer than two classes is not supported", n->op_type);
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with fewer than two classes is not supported",
+				    n->op_type);
 	f->n_targets = count;
 	f->positive = true;
 	for (int64_t i = 0; i < f->n_votes; i++) {
@@ -81,9 +84,12 @@ static int labels(const struct rg_node *n, struct rg_forest *f, struct rg_error 
 		f->positive &= rg_ml_at(&f->weight, i) >= 0;
 	}
 	f->one_score = count == 2 && f->n_votes > 0 && least == most;
-	if (f->one_score && (least != 0 || f->base.n > 1 || (f->post != RG_POST_NONE && f->post != RG_POST_LOGISTIC)))
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s of two classes by one score is supported for class 0, at most "
-				    "one base value, and the post_transforms NONE and LOGISTIC", n->op_type);
+	if (f->one_score &&
+	    (least != 0 || f->base.n > 1 || (f->post != RG_POST_NONE && f->post != RG_POST_LOGISTIC)))
+		return rg_error_set(err, RG_ENOTSUP_MODEL,
+				    "%s of two classes by one score is supported for class 0, at most "
+				    "one base value, and the post_transforms NONE and LOGISTIC",
+				    n->op_type);
 	return 0;
 }
 
@@ -92,8 +98,10 @@ static int check_post(const struct rg_node *n, const struct rg_forest *f, struct
 {
 	if (f->classifies || f->n_targets > 1 || f->post == RG_POST_NONE || f->post == RG_POST_PROBIT)
 		return 0;
-	return rg_error_set(err, RG_ENOTSUP_MODEL, "%s of one target with a post_transform is supported for NONE and "
-			    "PROBIT", n->op_type);
+	return rg_error_set(err, RG_ENOTSUP_MODEL,
+			    "%s of one target with a post_transform is supported for NONE and "
+			    "PROBIT",
+			    n->op_type);
 }
 
 static int by_name(const struct rg_node *n, struct rg_forest *f, struct rg_error *err)
@@ -167,7 +175,8 @@ int rg_forest_resolve(const struct rg_node *n, struct rg_forest *f, struct rg_er
 	if (f->n < 1)
 		return rg_error_set(err, -EINVAL, "%s has no nodes", n->op_type);
 	if (f->n > INT32_MAX / 4 || f->n_votes > INT32_MAX / 4)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s of %lld nodes is not supported", n->op_type, (long long)f->n);
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s of %lld nodes is not supported", n->op_type,
+				    (long long)f->n);
 	return check_post(n, f, err);
 }
 
@@ -210,13 +219,16 @@ int rg_forest_check(const struct rg_node *n, const struct rg_forest *f, int64_t 
 		enum rg_ml_branch b = rg_forest_branch(f, i);
 
 		if (b == RG_BRANCH_UNKNOWN)
-			return rg_error_set(err, -EINVAL, "%s: node %lld branches in a way that is not known", n->op_type,
-					    (long long)i);
+			return rg_error_set(err, -EINVAL, "%s: node %lld branches in a way that is not known",
+					    n->op_type, (long long)i);
 		if (b != RG_BRANCH_LEAF && (f->feature[i] < 0 || f->feature[i] >= features))
-			return rg_error_set(err, -EINVAL, "%s: node %lld looks at feature %lld of %lld", n->op_type,
-					    (long long)i, (long long)f->feature[i], (long long)features);
-		if (f->by_index && (!child_exists(f, f->yes[i], f->yes_leaf[i]) || !child_exists(f, f->no[i], f->no_leaf[i])))
-			return rg_error_set(err, -EINVAL, "%s: a child of node %lld does not exist", n->op_type, (long long)i);
+			return rg_error_set(err, -EINVAL, "%s: node %lld looks at feature %lld of %lld",
+					    n->op_type, (long long)i, (long long)f->feature[i],
+					    (long long)features);
+		if (f->by_index && (!child_exists(f, f->yes[i], f->yes_leaf[i]) ||
+				    !child_exists(f, f->no[i], f->no_leaf[i])))
+			return rg_error_set(err, -EINVAL, "%s: a child of node %lld does not exist",
+					    n->op_type, (long long)i);
 		member_nodes += b == RG_BRANCH_MEMBER;
 	}
 	for (int64_t i = 0; i < f->n_votes; i++)

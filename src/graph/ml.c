@@ -60,8 +60,8 @@ double rg_ml_at(const struct rg_ml_list *l, int64_t i)
 }
 
 /* keys_floats, keys_int64s or keys_tensor; a list of strings is refused. */
-static int one_of(const struct rg_node *n, const char *const names[3], const char *strings, struct rg_ml_list *out,
-		  struct rg_error *err)
+static int one_of(const struct rg_node *n, const char *const names[3], const char *strings,
+		  struct rg_ml_list *out, struct rg_error *err)
 {
 	const uint32_t types = RG_BIT(RG_F32) | RG_BIT(RG_F64) | RG_BIT(RG_I64) | RG_BIT(RG_I32) | RG_BIT(RG_I16);
 	const struct rg_attr *a;
@@ -72,12 +72,14 @@ static int one_of(const struct rg_node *n, const char *const names[3], const cha
 			return 0;
 		a = rg_node_attr(n, names[i]);
 		if (a && a->type == RG_ATTR_TENSOR)
-			return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with %s of %s is not supported", n->op_type, names[i],
-					    rg_dtype_name(a->t.dtype));
+			return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with %s of %s is not supported",
+					    n->op_type, names[i], rg_dtype_name(a->t.dtype));
 	}
 	if (rg_ml_strings(n, strings))
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with %s: strings are not supported", n->op_type, strings);
-	return rg_error_set(err, -EINVAL, "%s has neither %s, %s nor %s", n->op_type, names[0], names[1], names[2]);
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with %s: strings are not supported",
+				    n->op_type, strings);
+	return rg_error_set(err, -EINVAL, "%s has neither %s, %s nor %s", n->op_type, names[0], names[1],
+			    names[2]);
 }
 
 int rg_ml_label_map(const struct rg_node *n, struct rg_ml_list *keys, struct rg_ml_list *values,
@@ -96,12 +98,13 @@ int rg_ml_label_map(const struct rg_node *n, struct rg_ml_list *keys, struct rg_
 	    (rc = one_of(n, value_names, "values_strings", values, err)))
 		return rc;
 	if (keys->n != values->n)
-		return rg_error_set(err, -EINVAL, "%s has %lld keys for %lld values", n->op_type, (long long)keys->n,
-				    (long long)values->n);
+		return rg_error_set(err, -EINVAL, "%s has %lld keys for %lld values", n->op_type,
+				    (long long)keys->n, (long long)values->n);
 	*dflt = (struct rg_ml_list){ values->dtype, 1, NULL };
 	a = rg_node_attr(n, "default_tensor");
 	if (a && (a->type != RG_ATTR_TENSOR || a->t.dtype != values->dtype || rg_shape_count(&a->t.shape) != 1))
-		return rg_error_set(err, -EINVAL, "%s: default_tensor must be one value of the values' type", n->op_type);
+		return rg_error_set(err, -EINVAL, "%s: default_tensor must be one value of the values' type",
+				    n->op_type);
 	if (a) {
 		dflt->data = a->t.data;
 		return 0;

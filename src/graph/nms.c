@@ -11,7 +11,8 @@ static const struct rg_tensor *present(const struct rg_node *n, const struct rg_
 	return i < n->n_in && in[i].dtype != RG_UNDEFINED ? &in[i] : NULL;
 }
 
-static int check(const struct rg_node *n, const struct rg_tensor *in, int i, enum rg_dtype t, int rank, struct rg_error *err)
+static int check(const struct rg_node *n, const struct rg_tensor *in, int i, enum rg_dtype t, int rank,
+		 struct rg_error *err)
 {
 	const struct rg_tensor *x = present(n, in, i);
 
@@ -20,8 +21,8 @@ static int check(const struct rg_node *n, const struct rg_tensor *in, int i, enu
 	if (!x)
 		return rg_error_set(err, -EINVAL, "%s: input %d is missing", n->op_type, i);
 	if (x->dtype != t)
-		return rg_error_set(err, -EINVAL, "%s: input %d must be %s, not %s", n->op_type, i, rg_dtype_name(t),
-				    rg_dtype_name(x->dtype));
+		return rg_error_set(err, -EINVAL, "%s: input %d must be %s, not %s", n->op_type, i,
+				    rg_dtype_name(t), rg_dtype_name(x->dtype));
 	if (rank >= 0 ? x->shape.rank != rank : rg_shape_count(&x->shape) != 1)
 		return rg_error_set(err, -EINVAL, rank >= 0 ? "%s: input %d must have %d dimensions" :
 				    "%s: input %d must be one number", n->op_type, i, rank);
@@ -30,8 +31,10 @@ static int check(const struct rg_node *n, const struct rg_tensor *in, int i, enu
 
 static int check_all(const struct rg_node *n, const struct rg_tensor *in, int *need_value, struct rg_error *err)
 {
-	static const struct { enum rg_dtype t; int rank; } want[] = { { RG_F32, 3 }, { RG_F32, 3 }, { RG_I64, -1 },
-								      { RG_F32, -1 }, { RG_F32, -1 } };
+	static const struct {
+		enum rg_dtype t;
+		int rank;
+	} want[] = {{RG_F32, 3}, {RG_F32, 3}, {RG_I64, -1}, {RG_F32, -1}, {RG_F32, -1}};
 
 	for (int i = 0; i < 5; i++) {
 		int rc = check(n, in, i, want[i].t, want[i].rank, err);
@@ -68,8 +71,10 @@ int rg_nms_resolve(const struct rg_node *n, const struct rg_tensor *in, struct r
 	b = &in[0].shape;
 	s = &in[1].shape;
 	if (b->dim[2] != 4 || s->dim[0] != b->dim[0] || s->dim[2] != b->dim[1])
-		return rg_error_set(err, -EINVAL, "%s: boxes must be batches x boxes x 4, scores batches x classes x "
-				    "boxes", n->op_type);
+		return rg_error_set(err, -EINVAL,
+				    "%s: boxes must be batches x boxes x 4, scores batches x classes x "
+				    "boxes",
+				    n->op_type);
 	a->batches = b->dim[0];
 	a->boxes = b->dim[1];
 	a->classes = s->dim[1];
@@ -81,7 +86,8 @@ int rg_nms_resolve(const struct rg_node *n, const struct rg_tensor *in, struct r
 	a->has_floor = present(n, in, 4) != NULL;
 	a->floor = a->has_floor ? *(const float *)in[4].data : 0;
 	if (!(a->iou >= 0 && a->iou <= 1))
-		return rg_error_set(err, -EINVAL, "%s: iou_threshold is %g, not in [0, 1]", n->op_type, (double)a->iou);
+		return rg_error_set(err, -EINVAL, "%s: iou_threshold is %g, not in [0, 1]", n->op_type,
+				    (double)a->iou);
 	return 0;
 }
 

@@ -67,7 +67,8 @@ static int infer_unique(struct rg_infer *c, struct rg_error *err)
 		return rc;
 	if (!rg_infer_known(c, 0) && a.items > 0) {
 		c->need_value = 0;
-		return rg_error_set(err, RG_ENEED_VALUE, "Unique: the output shape depends on the value of input 0 ('%s')",
+		return rg_error_set(err, RG_ENEED_VALUE,
+				    "Unique: the output shape depends on the value of input 0 ('%s')",
 				    v->name);
 	}
 	scratch = scratch_of(rg_unique_scratch_bytes(a.items), err);

@@ -91,9 +91,11 @@ static int infer_affine_grid(struct rg_infer *c, struct rg_error *err)
 		return count;
 	n = count - 2;
 	if (n < 2 || c->in[1]->shape.rank != 1 || t->rank != 3 || t->dim[1] != n || t->dim[2] != n + 1)
-		return rg_infer_fail(c, err, "theta must be N x 2 x 3 with a size of 4 entries, or N x 3 x 4 with 5");
+		return rg_infer_fail(c, err,
+				     "theta must be N x 2 x 3 with a size of 4 entries, or N x 3 x 4 with 5");
 	if (size[0] != t->dim[0])
-		return rg_infer_fail(c, err, "the size is for a batch of %" PRId64 ", theta for %" PRId64, size[0], t->dim[0]);
+		return rg_infer_fail(c, err, "the size is for a batch of %" PRId64 ", theta for %" PRId64,
+				     size[0], t->dim[0]);
 	s.rank = n + 2;
 	s.dim[0] = size[0];
 	s.dim[n + 1] = n;
@@ -129,7 +131,9 @@ static int infer_deform_conv(struct rg_infer *c, struct rg_error *err)
 	if (rc || (rc = rg_window_conv(c->node, &c->in[0]->shape, &c->in[1]->shape, &w, err)))
 		return rc;
 	if (groups < 1 || w.c_in % groups)
-		return rg_infer_fail(c, err, "%" PRId64 " channels do not split into %" PRId64 " offset groups", w.c_in, groups);
+		return rg_infer_fail(c, err,
+				     "%" PRId64 " channels do not split into %" PRId64 " offset groups",
+				     w.c_in, groups);
 	rg_window_out_shape(&w, &out);
 	want = out;
 	channels = rg_cost_mul(groups, w.kernel_count);

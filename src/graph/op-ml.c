@@ -97,8 +97,10 @@ static int infer_imputer(struct rg_infer *c, struct rg_error *err)
 	if (rc)
 		return rc;
 	is_float = rg_dtype_is_float(c->in[0]->dtype);
-	rc = is_float ? per_feature(c, "imputed_value_floats", rg_node_floats(c->node, "imputed_value_floats", &floats), err) :
-			per_feature(c, "imputed_value_int64s", rg_node_ints(c->node, "imputed_value_int64s", &ints), err);
+	rc = is_float ? per_feature(c, "imputed_value_floats",
+				    rg_node_floats(c->node, "imputed_value_floats", &floats), err)
+		      : per_feature(c, "imputed_value_int64s",
+				    rg_node_ints(c->node, "imputed_value_int64s", &ints), err);
 	return rc ? rc : rg_infer_same(c, err);
 }
 
@@ -109,7 +111,8 @@ static int infer_one_hot(struct rg_infer *c, struct rg_error *err)
 	int n, rc;
 
 	if (rg_ml_strings(c->node, "cats_strings"))
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "OneHotEncoder with cats_strings: strings are not supported");
+		return rg_error_set(err, RG_ENOTSUP_MODEL,
+				    "OneHotEncoder with cats_strings: strings are not supported");
 	if ((rc = rg_infer_type(c, 0, SET_DATA, err)))
 		return rc;
 	n = rg_node_ints(c->node, "cats_int64s", &list);
@@ -136,7 +139,8 @@ static int infer_vectorizer(struct rg_infer *c, struct rg_error *err)
 		if (!rg_ml_rows(&c->in[i]->shape, &rows, &features) || (i > 0 && rows != s.dim[0]))
 			return rg_infer_fail(c, err, "the inputs must be matrices of as many rows each");
 		if (n >= 0 && (n != c->node->n_in || dims[i] != features))
-			return rg_error_set(err, RG_ENOTSUP_MODEL, "FeatureVectorizer whose inputdimensions are not those of "
+			return rg_error_set(err, RG_ENOTSUP_MODEL,
+					    "FeatureVectorizer whose inputdimensions are not those of "
 					    "its inputs is not supported");
 		s.dim[0] = rows;
 		if (__builtin_add_overflow(s.dim[1], features, &s.dim[1]))
@@ -161,8 +165,10 @@ static int linear(struct rg_infer *c, int64_t targets, int64_t *rows, struct rg_
 		return rg_infer_fail(c, err, "the input must be a matrix");
 	if (targets < 1 || __builtin_mul_overflow(targets, features, &n) || coefficients != n ||
 	    (intercepts > 0 && intercepts != targets))
-		return rg_infer_fail(c, err, "%d coefficients and %d intercepts do not fit %" PRId64 " targets of %" PRId64
-				     " features", coefficients, intercepts, targets, features);
+		return rg_infer_fail(c, err,
+				     "%d coefficients and %d intercepts do not fit %" PRId64
+				     " targets of %" PRId64 " features",
+				     coefficients, intercepts, targets, features);
 	return 0;
 }
 
@@ -192,7 +198,8 @@ static int infer_linear_classifier(struct rg_infer *c, struct rg_error *err)
 	int classes = rg_node_ints(c->node, "classlabels_ints", &list), rc;
 
 	if (rg_ml_strings(c->node, "classlabels_strings"))
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "LinearClassifier with classlabels_strings: strings are not "
+		return rg_error_set(err, RG_ENOTSUP_MODEL,
+				    "LinearClassifier with classlabels_strings: strings are not "
 				    "supported");
 	if ((rc = rg_infer_type(c, 0, SET_DATA, err)) || (rc = rg_ml_post(c->node, &post, err)))
 		return rc;
@@ -200,7 +207,8 @@ static int infer_linear_classifier(struct rg_infer *c, struct rg_error *err)
 		return rg_infer_fail(c, err, "a matrix and at least two classlabels_ints are needed");
 	targets = rg_node_floats(c->node, "coefficients", &floats) / features;
 	if (targets == 1 && classes == 2 && post != RG_POST_LOGISTIC)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "LinearClassifier of two classes by one score is supported with the "
+		return rg_error_set(err, RG_ENOTSUP_MODEL,
+				    "LinearClassifier of two classes by one score is supported with the "
 				    "post_transform LOGISTIC");
 	if (targets != classes && !(targets == 1 && classes == 2))
 		return rg_infer_fail(c, err, "%" PRId64 " scores for %d classes", targets, classes);
@@ -259,13 +267,13 @@ const struct rg_op rg_ops_ml[] = {
 	{ ML, "FeatureVectorizer", RG_KIND_MOVE, 0, 1, -1, 1, 1, { 1 }, 1, 1, infer_vectorizer, NULL },
 	{ ML, "Imputer", RG_KIND_ELEMENTWISE, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_imputer, NULL },
 	{ ML, "LabelEncoder", RG_KIND_OTHER, 0, 1, 1, 1, 1, { 1, 2, 4 }, 2, 4, infer_label_encoder, NULL },
-	{ ML, "LinearClassifier", RG_KIND_GEMM, 0, 1, 1, 2, 2, { 1 }, 1, 1, infer_linear_classifier, cost_linear },
+	{ ML, "LinearClassifier", RG_KIND_GEMM, 0, 1, 1, 1, 2, { 1 }, 1, 1, infer_linear_classifier, cost_linear },
 	{ ML, "LinearRegressor", RG_KIND_GEMM, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_linear_regressor, cost_linear },
 	{ ML, "Normalizer", RG_KIND_NORM, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_normalizer, NULL },
 	{ ML, "OneHotEncoder", RG_KIND_OTHER, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_one_hot, NULL },
 	{ ML, "Scaler", RG_KIND_ELEMENTWISE, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_scaler, cost_scaler },
 	{ ML, "TreeEnsemble", RG_KIND_OTHER, 0, 1, 1, 1, 1, { 5 }, 5, 5, infer_trees, NULL },
-	{ ML, "TreeEnsembleClassifier", RG_KIND_OTHER, 0, 1, 1, 2, 2, { 1, 3, 5 }, 1, 5, infer_trees, NULL },
+	{ ML, "TreeEnsembleClassifier", RG_KIND_OTHER, 0, 1, 1, 1, 2, { 1, 3, 5 }, 1, 5, infer_trees, NULL },
 	{ ML, "TreeEnsembleRegressor", RG_KIND_OTHER, 0, 1, 1, 1, 1, { 1, 3, 5 }, 1, 5, infer_trees, NULL },
 };
 RG_OP_FAMILY_END(ml);

@@ -20,15 +20,17 @@ static int number(const struct rg_node *n, const struct rg_tensor *in, int i, co
 	int rc;
 
 	if (in[i].dtype != RG_I32 && in[i].dtype != RG_I64)
-		return rg_error_set(err, -EINVAL, "%s: input %d, the %s, must be int32 or int64, not %s", n->op_type,
-				    i, what, rg_dtype_name(in[i].dtype));
+		return rg_error_set(err, -EINVAL, "%s: input %d, the %s, must be int32 or int64, not %s",
+				    n->op_type, i, what, rg_dtype_name(in[i].dtype));
 	rc = rg_args_scalar(&in[i], out);
 	if (rc == RG_ENEED_VALUE) {
 		*need_value = i;
-		return rg_error_set(err, rc, "%s: the output shape depends on input %d, the %s", n->op_type, i, what);
+		return rg_error_set(err, rc, "%s: the output shape depends on input %d, the %s", n->op_type,
+				    i, what);
 	}
 	if (rc)
-		return rg_error_set(err, -EINVAL, "%s: input %d, the %s, must be one whole number", n->op_type, i, what);
+		return rg_error_set(err, -EINVAL, "%s: input %d, the %s, must be one whole number",
+				    n->op_type, i, what);
 	return 0;
 }
 
@@ -64,8 +66,9 @@ static int dft_axis(const struct rg_node *n, const struct rg_tensor *in, int *ax
 		return rc;
 	*axis = rg_args_axis(v, rank);
 	if (*axis < 0 || *axis == rank - 1)
-		return rg_error_set(err, -EINVAL, "%s: axis %" PRId64 " is no signal axis of a tensor of rank %d", n->op_type,
-				    v, rank);
+		return rg_error_set(err, -EINVAL,
+				    "%s: axis %" PRId64 " is no signal axis of a tensor of rank %d",
+				    n->op_type, v, rank);
 	return 0;
 }
 
@@ -90,8 +93,8 @@ int rg_dft_resolve(const struct rg_node *n, const struct rg_tensor *in, struct r
 	if (present(n, in, 1) && (rc = positive(n, in, 1, "dft_length", &d->length, need_value, err)))
 		return rc;
 	if (d->length < 1 || d->length > LENGTH_MAX)
-		return rg_error_set(err, -EINVAL, "%s: a transform over %" PRId64 " elements is not possible", n->op_type,
-				    d->length);
+		return rg_error_set(err, -EINVAL, "%s: a transform over %" PRId64 " elements is not possible",
+				    n->op_type, d->length);
 	d->out_len = d->onesided && !d->inverse ? d->length / 2 + 1 : d->length;
 	d->out_parts = d->onesided && d->inverse ? 1 : 2;
 	d->outer = rg_shape_count_range(s, 0, d->axis);
@@ -111,7 +114,8 @@ int rg_stft_resolve(const struct rg_node *n, const struct rg_tensor *in, struct 
 
 	memset(d, 0, sizeof(*d));
 	if (s->rank != 3)
-		return rg_error_set(err, -EINVAL, "%s: the signal must be batch x length x 1 or 2, its rank is %d",
+		return rg_error_set(err, -EINVAL,
+				    "%s: the signal must be batch x length x 1 or 2, its rank is %d",
 				    n->op_type, s->rank);
 	if ((rc = parts(n, s, &d->parts, err)))
 		return rc;
@@ -130,8 +134,8 @@ int rg_stft_resolve(const struct rg_node *n, const struct rg_tensor *in, struct 
 	if (present(n, in, 3) && (rc = positive(n, in, 3, "frame_length", &d->length, need_value, err)))
 		return rc;
 	if (present(n, in, 2) && in[2].shape.dim[0] != d->length)
-		return rg_error_set(err, -EINVAL, "%s: a window of %" PRId64 " for frames of %" PRId64, n->op_type,
-				    in[2].shape.dim[0], d->length);
+		return rg_error_set(err, -EINVAL, "%s: a window of %" PRId64 " for frames of %" PRId64,
+				    n->op_type, in[2].shape.dim[0], d->length);
 	if (d->length < 1 || d->length > d->signal || d->length > LENGTH_MAX)
 		return rg_error_set(err, -EINVAL, "%s: frames of %" PRId64 " in a signal of %" PRId64, n->op_type,
 				    d->length, d->signal);

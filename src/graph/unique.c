@@ -7,7 +7,8 @@
 #include "graph/op-args.h"
 #include "graph/op-types.h"
 
-int rg_unique_resolve(const struct rg_node *n, const struct rg_tensor *x, struct rg_unique *a, struct rg_error *err)
+int rg_unique_resolve(const struct rg_node *n, const struct rg_tensor *x, struct rg_unique *a,
+		      struct rg_error *err)
 {
 	const struct rg_shape *s = &x->shape;
 	int64_t axis = rg_node_int(n, "axis", 0);
@@ -24,8 +25,8 @@ int rg_unique_resolve(const struct rg_node *n, const struct rg_tensor *x, struct
 		return 0;
 	a->axis = rg_args_axis(axis, s->rank);
 	if (a->axis < 0)
-		return rg_error_set(err, -EINVAL, "%s: axis %" PRId64 " is outside of a tensor of rank %d", n->op_type,
-				    axis, s->rank);
+		return rg_error_set(err, -EINVAL, "%s: axis %" PRId64 " is outside of a tensor of rank %d",
+				    n->op_type, axis, s->rank);
 	a->items = s->dim[a->axis];
 	a->outer = rg_shape_count_range(s, 0, a->axis);
 	a->inner = rg_shape_count_range(s, a->axis + 1, s->rank);

@@ -108,7 +108,8 @@ def compute(c, n_out, wanted):
         helper.make_tensor_value_info(o, types[o], None) if o in types else
         helper.make_value_info(o, onnx.TypeProto()) for o in outs if o], inits)
     model = helper.make_model(graph, ir_version=10, opset_imports=[
-        helper.make_opsetid('', c.get('opset', 17)), helper.make_opsetid('com.microsoft', 1)])
+        helper.make_opsetid('', c.get('opset', 17)), helper.make_opsetid('com.microsoft', 1),
+        helper.make_opsetid('ai.onnx.ml', c.get('domain_opset', 1))])
     opt = onnxruntime.SessionOptions()
     opt.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     opt.log_severity_level = 4

@@ -4,7 +4,8 @@
  * one node, planned and run by the executor, on one lane and on two.
  *
  * A file: { "made_by": ..., "cases": [ case ... ] }. A case:
- *   "name", "op"     "domain" ("com.microsoft"), "opset" of the standard domain (17)
+ *   "name", "op"     "domain" ("com.microsoft"), "opset" of the standard domain (17),
+ *                  "domain_opset" of that domain (1)
  *   "attrs"          { name: integer, real, string, or list of one of these }
  *   "inputs"         tensors or null; "const": true makes an initialiser of it
  *   "outputs"        tensors with "values", or null where none is wanted; a value
@@ -241,7 +242,8 @@ static struct rg_graph *build(struct node_case *c)
 	assert_true(c->n_in <= MAX_IO && c->n_out <= MAX_IO);
 	must(c, rg_graph_set_opset(g, "", (int64_t)real_of(c->json, "opset", 17), &c->err), "rg_graph_set_opset");
 	if (domain[0])
-		must(c, rg_graph_set_opset(g, domain, 1, &c->err), "rg_graph_set_opset");
+		must(c, rg_graph_set_opset(g, domain, (int64_t)real_of(c->json, "domain_opset", 1), &c->err),
+		     "rg_graph_set_opset");
 	for (int i = 0; i < c->n_in; i++) {
 		const json_t *t = json_array_get(ins, (size_t)i);
 
