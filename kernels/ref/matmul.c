@@ -1,5 +1,5 @@
 /*
- * MatMul, Gemm and the integer products, by the definition: every element of
+ * MatMul and Gemm, by the definition: every element of
  * the result is one sum over k in order. Floats add up in double and round
  * once; integers wrap. A strip of columns is kept in sums on the stack, so that
  * the inner loop is contiguous and vectorises where B's rows are.
@@ -135,93 +135,6 @@ static int run_matmul(const struct rg_call *c, const struct rg_par *par, struct 
 	return 0;
 }
 
-/* ---- 8-bit operands ---- */
-
-/* Element i of an 8-bit tensor. */
-static int32_t get8(const struct rg_tensor *t, int64_t i)
-{
-	return t->dtype == RG_I8 ? ((const int8_t *)t->data)[i] : ((const uint8_t *)t->data)[i];
-}
-
-/* A zero point for index i: absent is 0, one value serves all. */
-static int32_t zero_point(const struct rg_tensor *t, int64_t i)
-{
-	if (t->dtype == RG_UNDEFINED)
-		return 0;
-	return get8(t, rg_shape_count(&t->shape) == 1 ? 0 : i);
-}
-
-static double scale(const struct rg_tensor *t, int64_t i)
-{
-	return rg_ref_get(t, rg_shape_count(&t->shape) == 1 ? 0 : i);
-}
-
-/* The sum behind element (i, j) of one product, in 32 bits that wrap. */
-static int32_t dot8(const struct rg_matmul *s, const struct rg_tensor *a, int64_t a_at, int32_t a_zero,
-		    const struct rg_tensor *b, int64_t b_at, int32_t b_zero)
-{
-	uint32_t sum = 0;
-
-	for (int64_t k = 0; k < s->k; k++)
-		sum += (uint32_t)((get8(a, a_at + k) - a_zero) * (get8(b, b_at + k * s->n) - b_zero));
-	return (int32_t)sum;
-}
-
-static int run_matmul_integer(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
-{
-	static const struct rg_tensor absent;
-	const struct rg_tensor *az = c->node->n_in > 2 ? &c->in[2] : &absent;
-	const struct rg_tensor *bz = c->node->n_in > 3 ? &c->in[3] : &absent;
-	const struct rg_shape *shapes[2];
-	int32_t *y = c->out[0].data;
-	struct rg_matmul s;
-	struct rg_walk w;
-
-	if (!rg_matmul_shape(&c->in[0].shape, &c->in[1].shape, &s))
-		return rg_error_set(err, -EINVAL, "the matrices do not multiply");
-	shapes[0] = &s.batch_a, shapes[1] = &s.batch_b;
-	rg_walk_start(&w, &s.batch, 2, shapes);
-	while (rg_walk_next(&w))
-		for (int64_t q = 0; q < w.inner; q++)
-			for (int64_t i = 0; i < s.m; i++)
-				for (int64_t j = 0; j < s.n; j++)
-					*y++ = dot8(&s, &c->in[0],
-						    ((w.at[0] + q * w.step[0]) * s.m + i) * s.k, zero_point(az, i),
-						    &c->in[1], (w.at[1] + q * w.step[1]) * s.k * s.n + j,
-						    zero_point(bz, j));
-	return 0;
-}
-
-static int run_qlinear(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
-{
-	const struct rg_tensor *in = c->in, *out = &c->out[0];
-	double y_scale = rg_ref_get(&in[6], 0), lo = out->dtype == RG_I8 ? -128 : 0, v;
-	const struct rg_shape *shapes[2];
-	int32_t y_zero = get8(&in[7], 0), sum;
-	struct rg_matmul s;
-	struct rg_walk w;
-	int64_t at = 0;
-
-	if (!rg_matmul_shape(&in[0].shape, &in[3].shape, &s))
-		return rg_error_set(err, -EINVAL, "the matrices do not multiply");
-	shapes[0] = &s.batch_a, shapes[1] = &s.batch_b;
-	rg_walk_start(&w, &s.batch, 2, shapes);
-	while (rg_walk_next(&w))
-		for (int64_t q = 0; q < w.inner; q++)
-			for (int64_t i = 0; i < s.m; i++)
-				for (int64_t j = 0; j < s.n; j++, at++) {
-					sum = dot8(&s, &in[0], ((w.at[0] + q * w.step[0]) * s.m + i) * s.k,
-						   zero_point(&in[2], i), &in[3],
-						   (w.at[1] + q * w.step[1]) * s.k * s.n + j,
-						   zero_point(&in[5], j));
-					v = rint(sum * (scale(&in[1], i) * scale(&in[4], j) / y_scale)) + y_zero;
-					/* a scale of 0 makes NaN: that is the low end */
-					v = v >= lo ? v : lo;
-					rg_ref_set(out, at, v <= lo + 255 ? v : lo + 255);
-				}
-	return 0;
-}
-
 static bool takes_matmul(const struct rg_call *c)
 {
 	return c->in[0].dtype == c->in[1].dtype &&
@@ -241,22 +154,9 @@ static bool takes_gemm(const struct rg_call *c)
 		beta == floorf(beta));
 }
 
-static bool takes_8bit(const struct rg_call *c)
-{
-	return rg_in_set(c->in[0].dtype, RG_SET_INT8) && rg_in_set(c->in[1].dtype, RG_SET_INT8);
-}
-
-static bool takes_qlinear(const struct rg_call *c)
-{
-	return rg_in_set(c->in[0].dtype, RG_SET_INT8) && rg_in_set(c->in[3].dtype, RG_SET_INT8) &&
-	       rg_in_set(c->out[0].dtype, RG_SET_INT8);
-}
-
 #define K(OP, SUPPORTS, RUN) { .op_type = OP, .domain = "", .name = "ref", .supports = SUPPORTS, .run = RUN }
 static const struct rg_kernel kernels[] = {
 	K("Gemm", takes_gemm, run_gemm),
 	K("MatMul", takes_matmul, run_matmul),
-	K("MatMulInteger", takes_8bit, run_matmul_integer),
-	K("QLinearMatMul", takes_qlinear, run_qlinear),
 };
 RG_KERNEL_TABLE(rg_kernels_ref_matmul, kernels);

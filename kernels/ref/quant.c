@@ -7,6 +7,7 @@
 
 #include "graph/narrow.h"
 #include "graph/op-quant.h"
+#include "kernels/ref/byte.h"
 #include "kernels/ref/ref.h"
 #include "kernels/tables.h"
 
@@ -135,27 +136,29 @@ static int run_dequantize(const struct rg_call *c, const struct rg_par *par, str
 	return 0;
 }
 
-static int run_dynamic(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+int32_t rg_byte_quantize(const float *x, int64_t n, uint8_t *to, float *scale)
 {
-	const float *x = c->in[0].data;
-	int64_t n = rg_shape_count(&c->in[0].shape);
 	const struct range r = { 0, 255 };
-	float lo = 0, hi = 0, scale, zero = 0;
-	uint8_t *y = c->out[0].data;
+	float lo = 0, hi = 0, zero;
 
 	for (int64_t i = 0; i < n; i++) {
 		lo = x[i] < lo ? x[i] : lo;
 		hi = x[i] > hi ? x[i] : hi;
 	}
-	scale = (hi - lo) / 255;
-	/* all zero: any scale serves, and the quotient is not a number */
-	if (scale > 0) {
-		zero = -lo / scale;
-		zero = rintf(zero < 255 ? zero : 255);
-	}
-	if (y)
-		for (int64_t i = 0; i < n; i++)
-			y[i] = (uint8_t)(scale > 0 ? to_integer((double)(x[i] / scale), (double)zero, r) : 0);
+	*scale = (hi - lo) / 255;
+	*scale = *scale > 0 ? *scale : 1;
+	zero = -lo / *scale;
+	zero = rintf(zero < 255 ? zero : 255);
+	for (int64_t i = 0; i < n && to; i++)
+		to[i] = (uint8_t)to_integer((double)(x[i] / *scale), (double)zero, r);
+	return (int32_t)zero;
+}
+
+static int run_dynamic(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+{
+	float scale;
+	int32_t zero = rg_byte_quantize(c->in[0].data, rg_shape_count(&c->in[0].shape), c->out[0].data, &scale);
+
 	if (c->node->n_out > 1 && c->out[1].data)
 		*(float *)c->out[1].data = scale;
 	if (c->node->n_out > 2 && c->out[2].data)

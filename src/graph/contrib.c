@@ -170,6 +170,45 @@ bool rg_fused_matmul_shape(const struct rg_node *node, const struct rg_shape *a,
 	return true;
 }
 
+/* ---- on bytes ---- */
+
+int rg_byte_pool_window(const struct rg_node *node, const struct rg_shape *x, bool channels_last,
+			struct rg_window *win, struct rg_shape *out, struct rg_error *err)
+{
+	struct rg_shape s = *x;
+	int last = s.rank - 1;
+
+	if (!channels_last || s.rank < 3) {
+		int rc = rg_window_pool(node, x, win, err);
+
+		if (!rc)
+			rg_window_out_shape(win, out);
+		return rc;
+	}
+	for (int d = last; d > 1; d--)
+		s.dim[d] = x->dim[d - 1];
+	s.dim[1] = x->dim[last];
+	if (rg_window_pool(node, &s, win, err))
+		return err->code;
+	*out = *x;
+	for (int d = 1; d < last; d++)
+		out->dim[d] = win->out[d - 1];
+	return 0;
+}
+
+bool rg_byte_softmax_rows(const struct rg_node *node, const struct rg_shape *s, struct rg_rows *out)
+{
+	int axis = rg_args_axis(rg_node_int(node, "axis", -1), s->rank), end;
+
+	if (axis < 0)
+		return false;
+	end = rg_node_int(node, "opset", 13) < 13 ? s->rank : axis + 1;
+	out->outer = rg_shape_count_range(s, 0, axis);
+	out->n = rg_shape_count_range(s, axis, end);
+	out->inner = rg_shape_count_range(s, end, s->rank);
+	return true;
+}
+
 /* ---- blocks of a few bits ---- */
 
 #define DIM_MAX ((int64_t)1 << 40) /* products of a dimension and the bits of an element stay far from overflow */

@@ -7,7 +7,9 @@
 #define RG_GRAPH_CONTRIB_H
 
 #include "graph/op-gemm.h"
+#include "graph/op-norm.h"
 #include "graph/op.h"
+#include "graph/window.h"
 
 #define RG_CONTRIB_DOMAIN "com.microsoft"
 
@@ -49,6 +51,15 @@ struct rg_fused_matmul {
 };
 bool rg_fused_matmul_shape(const struct rg_node *node, const struct rg_shape *a, const struct rg_shape *b,
 			   struct rg_fused_matmul *out);
+
+/* ---- on bytes ---- */
+
+/* Pools: the window of an input whose channels are its last dimension, or the
+ * second one; *out is the output's shape in the same order. */
+int rg_byte_pool_window(const struct rg_node *node, const struct rg_shape *x, bool channels_last,
+			struct rg_window *win, struct rg_shape *out, struct rg_error *err);
+/* QLinearSoftmax: its attribute opset says which Softmax it is. False: a bad axis. */
+bool rg_byte_softmax_rows(const struct rg_node *node, const struct rg_shape *s, struct rg_rows *out);
 
 /* ---- weights in blocks of a few bits ---- */
 

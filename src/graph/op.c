@@ -20,6 +20,8 @@ static const struct {
 } families[] = {
 	FAMILY(attention),
 	FAMILY(contrib_fused),
+	FAMILY(contrib_qgemm),
+	FAMILY(contrib_quant),
 	FAMILY(contrib_weights),
 	FAMILY(distinct),
 	FAMILY(gemm),

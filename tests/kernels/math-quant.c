@@ -152,15 +152,15 @@ static void check_dynamic(int n, const double *x)
 		lo = fmin(lo, x[i]);
 		hi = fmax(hi, x[i]);
 	}
-	scale = (hi - lo) / 255;
-	zero = scale > 0 ? fmin(255, rint(-lo / scale)) : 0;
+	scale = hi > lo ? (hi - lo) / 255 : 1; /* ONNX Runtime's choice where the definition divides by 0 */
+	zero = fmin(255, rint(-lo / scale));
 	mc_expect(&t, 1, 0, scale, 1e-6, 0);
 	mc_expect(&t, 2, 0, zero, 0, 0);
 	for (int i = 0; i < n; i++) {
 		/* with the scale as it came out, in float: -2.5 is a tie with it */
 		float q = (float)x[i] / (float)mc_get(&t.out[1], 0);
 
-		mc_expect(&t, 0, i, scale > 0 ? fmin(255, fmax(0, rint((double)q) + zero)) : 0, 0, 0);
+		mc_expect(&t, 0, i, fmin(255, fmax(0, rint((double)q) + zero)), 0, 0);
 	}
 	mc_free(&t);
 }
