@@ -33,6 +33,8 @@ struct rg_call {
 	const struct rg_tensor *out;
 	const void *prepared;   /* what prepare() wrote, 64-aligned; NULL when nothing */
 	void *scratch;          /* scratch_bytes(), 64-aligned; NULL when 0 */
+	struct rg_arena *text;  /* where a kernel that makes strings puts their characters, which
+	                           live until the next run: the one allocation allowed to it */
 };
 
 struct rg_traffic {

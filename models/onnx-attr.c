@@ -13,7 +13,7 @@ struct attr_ctx {
 	struct onnx_text name, ref;
 	struct rg_attr *a;
 	size_t floats_cap, ints_cap, strings_cap;
-	bool seen_s, seen_t, seen_floats, seen_ints, seen_strings;
+	bool seen_s, seen_t, seen_floats, seen_ints, seen_strings, seen_type;
 	const char *unsupported;    /* what kind of value it holds that we cannot take */
 };
 
@@ -181,7 +181,8 @@ static bool unsupported_cb(pb_istream_t *stream, const pb_field_t *field, void *
 	case onnx_AttributeProto_graphs_tag: c->unsupported = "a list of graphs"; break;
 	case onnx_AttributeProto_sparse_tensor_tag:
 	case onnx_AttributeProto_sparse_tensors_tag: c->unsupported = "a sparse tensor"; break;
-	default: c->unsupported = "a type"; break;
+	case onnx_AttributeProto_tp_tag: c->seen_type = true; break;
+	default: c->unsupported = "a list of types"; break;
 	}
 	return onnx_stream_skip(stream);
 }
@@ -236,6 +237,7 @@ static int check_attr(struct attr_ctx *c, const onnx_AttributeProto *m)
 		break;
 	case RG_ATTR_TENSOR: fits = c->seen_t; break;
 	case RG_ATTR_GRAPH: fits = a->g != NULL; break;
+	case RG_ATTR_TYPE: fits = c->seen_type; break;
 	case RG_ATTR_FLOATS: fits = c->seen_floats || !list; break;
 	case RG_ATTR_INTS: fits = c->seen_ints || !list; break;
 	case RG_ATTR_STRINGS: fits = c->seen_strings || !list; break;

@@ -187,7 +187,9 @@ int onnx_read_node(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph 
 struct type_ctx {
 	struct onnx_reader *r;
 	bool seen, has_shape;
-	const char *other;  /* "a sequence": not a tensor */
+	const char *other;  /* "a map": nothing that can be taken */
+	enum rg_value_kind kind;
+	int depth;          /* of the type: an optional of a sequence of tensors is 2 */
 	enum rg_dtype dtype;
 	int rank;
 	struct rg_dim dim[RG_MAX_RANK];
@@ -253,14 +255,37 @@ static bool tensor_type_cb(pb_istream_t *stream, const pb_field_t *field, void *
 	return true;
 }
 
+static bool type_cb(pb_istream_t *stream, const pb_field_t *field, void **arg);
+
+/* A sequence or an optional: the type of what it holds stands inside. Both
+ * messages have one field, elem_type, under the same number. */
+static bool holder_type_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
+{
+	struct type_ctx *c = *arg;
+	onnx_TypeProto_Sequence m = onnx_TypeProto_Sequence_init_zero;
+	bool sequence = field->tag == onnx_TypeProto_sequence_type_tag;
+
+	_Static_assert(onnx_TypeProto_Sequence_elem_type_tag == onnx_TypeProto_Optional_elem_type_tag,
+		       "one decoder reads both");
+	if (sequence)
+		c->kind = c->kind == RG_VALUE_OPTIONAL ? RG_VALUE_OPTIONAL_SEQUENCE : RG_VALUE_SEQUENCE;
+	else
+		c->kind = RG_VALUE_OPTIONAL;
+	if (c->depth++ > (sequence ? 1 : 0)) {
+		c->other = sequence ? "a sequence of sequences" : "an optional inside of another type";
+		return onnx_stream_skip(stream);
+	}
+	onnx_set_cb(&m.elem_type, type_cb, c);
+	return pb_decode(stream, onnx_TypeProto_Sequence_fields, &m) ||
+	       onnx_decode_failed(c->r, stream, "a type") == 0;
+}
+
 static bool other_type_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 {
 	struct type_ctx *c = *arg;
 
 	switch (field->tag) {
-	case onnx_TypeProto_sequence_type_tag: c->other = "a sequence"; break;
 	case onnx_TypeProto_map_type_tag: c->other = "a map"; break;
-	case onnx_TypeProto_optional_type_tag: c->other = "an optional"; break;
 	default: c->other = "a sparse tensor"; break;
 	}
 	return onnx_stream_skip(stream);
@@ -272,9 +297,9 @@ static bool type_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 	onnx_TypeProto m = onnx_TypeProto_init_zero;
 
 	onnx_set_cb(&m.tensor_type, tensor_type_cb, c);
-	onnx_set_cb(&m.sequence_type, other_type_cb, c);
+	onnx_set_cb(&m.sequence_type, holder_type_cb, c);
 	onnx_set_cb(&m.map_type, other_type_cb, c);
-	onnx_set_cb(&m.optional_type, other_type_cb, c);
+	onnx_set_cb(&m.optional_type, holder_type_cb, c);
 	onnx_set_cb(&m.sparse_tensor_type, other_type_cb, c);
 	return pb_decode(stream, onnx_TypeProto_fields, &m) ||
 	       onnx_decode_failed(c->r, stream, "a type") == 0;
@@ -295,13 +320,17 @@ static int read_value_info(struct onnx_reader *r, pb_istream_t *stream, struct r
 	else if (!name.text || !name.text[0])
 		rc = rg_error_set(r->err, -EINVAL, "the name is missing");
 	else if (c.other)
-		rc = rg_error_set(r->err, RG_ENOTSUP_MODEL, "it is %s; only tensors are supported", c.other);
+		rc = rg_error_set(r->err, RG_ENOTSUP_MODEL, "it is %s; only tensors, and sequences "
+				  "and optionals of tensors, are supported", c.other);
 	if (!rc) {
 		v = onnx_value_index(r, g, name.text);
 		rc = v < 0 ? v : 0;
 	}
 	if (!rc && c.seen)
-		rc = rg_graph_declare(g, v, c.dtype, c.has_shape ? c.rank : -1, c.dim, r->err);
+		rc = rg_graph_declare(g, v, c.dtype, c.has_shape && c.kind == RG_VALUE_TENSOR ? c.rank : -1, c.dim,
+				      r->err);
+	if (!rc)
+		rc = rg_graph_declare_kind(g, v, c.kind, r->err);
 	if (rc)
 		rg_error_at(r->err, "%s '%.100s'", what, name.text ? name.text : "?");
 	for (int i = 0; i < c.rank; i++)

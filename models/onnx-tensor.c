@@ -28,6 +28,7 @@ struct scan {
 	bool has_raw;
 	uint64_t raw_at;
 	uint64_t n[P_COUNT]; /* elements in each field; bytes in raw_data */
+	uint64_t text_bytes; /* of all strings, each with a NUL */
 	char *location;      /* of external data */
 	int64_t offset, length;
 
@@ -36,6 +37,7 @@ struct scan {
 	enum rg_dtype dtype;
 	uint8_t *dst;
 	uint64_t at, end; /* units of the field written so far, and in all */
+	char *text, *text_end; /* room for the characters of strings */
 };
 
 static enum payload payload_of_tag(uint32_t tag)
@@ -95,6 +97,7 @@ static bool count_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 			s->n[P_RAW] = stream->bytes_left;
 		} else {
 			s->n[P_STRING]++;
+			s->text_bytes += stream->bytes_left + 1;
 		}
 		return onnx_stream_skip(stream);
 	}
@@ -196,6 +199,25 @@ range:
 	return false;
 }
 
+/* A string: its characters go behind the pointers, in the same block. */
+static bool fill_string(struct scan *s, pb_istream_t *stream)
+{
+	size_t n = stream->bytes_left;
+
+	if (s->at >= s->end || n >= (size_t)(s->text_end - s->text))
+		return wrong_wire_type(s, payload_name[P_STRING]);
+	((const char **)s->dst)[s->at++] = s->text;
+	if (!pb_read(stream, (pb_byte_t *)s->text, n))
+		return false;
+	s->text[n] = '\0';
+	if (strlen(s->text) != n) {
+		rg_error_set(s->r->err, RG_ENOTSUP_MODEL, "a string holds a NUL byte");
+		return false;
+	}
+	s->text += n + 1;
+	return true;
+}
+
 /* Second pass: only the field that holds the data writes, the others are passed over. */
 static bool fill_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 {
@@ -205,6 +227,8 @@ static bool fill_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 
 	if (payload_of_tag(field->tag) != s->from)
 		return onnx_stream_skip(stream);
+	if (s->from == P_STRING)
+		return fill_string(s, stream);
 	if (width) {
 		size_t n = stream->bytes_left / width;
 
@@ -251,6 +275,7 @@ static enum payload typed_payload(enum rg_dtype t)
 	case RG_F64: case RG_C128: return P_DOUBLE;
 	case RG_I64: return P_INT64;
 	case RG_U32: case RG_U64: return P_UINT64;
+	case RG_STRING: return P_STRING;
 	default: return P_INT32;
 	}
 }
@@ -274,8 +299,6 @@ static int check_type_and_shape(struct scan *s, const onnx_TensorProto *m, struc
 	if (m->data_type < 0 || m->data_type >= RG_DTYPE_COUNT)
 		return rg_error_set(err, RG_ENOTSUP_MODEL, "element type %d is not known", m->data_type);
 	t->dtype = (enum rg_dtype)m->data_type;
-	if (t->dtype == RG_STRING)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "tensors of strings are not supported");
 	if (m->has_segment)
 		return rg_error_set(err, RG_ENOTSUP_MODEL, "tensors in segments are not supported");
 	if (s->rank > RG_MAX_RANK)
@@ -318,6 +341,8 @@ static int check_data(struct scan *s, const onnx_TensorProto *m, const struct rg
 		from = (enum payload)p;
 	}
 	s->from = from;
+	if (from == P_EXTERNAL && t->dtype == RG_STRING)
+		return rg_error_set(err, -EINVAL, "strings cannot be external data");
 	if (from == P_EXTERNAL)
 		return onnx_external_check(s->r, s->location, s->offset, s->length, (uint64_t)bytes);
 	if (from == P_NONE) {
@@ -326,7 +351,7 @@ static int check_data(struct scan *s, const onnx_TensorProto *m, const struct rg
 		rg_error_set(err, -EINVAL, "there is no data for shape %s", rg_shape_text(text, &t->shape));
 		return rg_error_hint(err, "the file is damaged, or its weights were stripped");
 	}
-	if (from != P_RAW && from != typed_payload(t->dtype))
+	if ((from != P_RAW || t->dtype == RG_STRING) && from != typed_payload(t->dtype))
 		return rg_error_set(err, -EINVAL, "elements of type %s cannot stand in %s",
 				    rg_dtype_name(t->dtype), payload_name[from]);
 	want = entries(from, t->dtype, count, (uint64_t)bytes);
@@ -347,9 +372,11 @@ static int read_data(struct scan *s, struct rg_tensor *t, uint64_t start, uint64
 
 	if (bytes == 0)
 		return 0;
-	dst = rg_alloc_aligned(64, bytes);
+	dst = rg_alloc_aligned(64, bytes + s->text_bytes);
 	if (!dst)
-		return rg_error_nomem(s->r->err, bytes);
+		return rg_error_nomem(s->r->err, bytes + s->text_bytes);
+	s->text = (char *)dst + bytes;
+	s->text_end = s->text + s->text_bytes;
 	if (s->from == P_RAW) {
 		rc = onnx_source_read(s->r, s->raw_at, dst, bytes);
 	} else if (s->from == P_EXTERNAL) {

@@ -29,7 +29,7 @@ static int take_memory(size_t size_bytes, void **out, struct rg_error *err)
 static int eval_node(void *ctx, const struct rg_graph *g, const struct rg_node *node,
 		     const struct rg_tensor *in, struct rg_tensor *out, struct rg_error *err)
 {
-	struct rg_call call = { .node = node, .in = in, .out = out };
+	struct rg_call call = { .node = node, .in = in, .out = out, .text = g->arena };
 	const struct rg_kernel *k = rg_kernel_find(node->domain, node->op_type, "ref");
 	void *prepared = NULL, *scratch = NULL;
 	int rc;
@@ -75,17 +75,16 @@ static int bind_input(struct rg_graph *g, int value, const struct rg_plan_option
 	bytes = rg_tensor_bytes(t->dtype, &shape);
 	if (bytes < 0)
 		return rg_error_set(err, -EOVERFLOW, "the size of input '%s' overflows", name);
-	copy = bytes ? rg_alloc_aligned(64, (size_t)bytes) : NULL;
+	copy = rg_tensor_copy_data(t);
 	if (bytes && !copy)
 		return rg_error_nomem(err, (size_t)bytes);
-	if (bytes)
-		memcpy(copy, t->data, (size_t)bytes);
 	return rg_graph_add_const(g, value, RG_CONST_BOUND, t->dtype, &shape, copy, err);
 }
 
 static int infer(struct rg_graph *g, const struct rg_plan_options *opt, struct rg_error *err)
 {
-	const struct rg_infer_options io = { .eval = eval_node, .fold_limit_bytes = SMALL_BYTES };
+	const struct rg_infer_options io = { .eval = eval_node, .fold_limit_bytes = SMALL_BYTES,
+					    .dynamic = RG_DYNAMIC_COMPUTED };
 	int need = -1, rc;
 
 	/* Each turn binds one more input, so this ends. */
@@ -140,7 +139,7 @@ static bool worth_folding(const struct rg_graph *g, const struct rg_node *n)
 	bool pending = false;
 	int i;
 
-	if (n->op->flags & RG_OP_IMPURE || has_subgraph(n))
+	if (n->op->flags & RG_OP_IMPURE || has_subgraph(n) || n->dynamic)
 		return false;
 	for (i = 0; i < n->n_in; i++)
 		if (n->in[i] >= 0 && !is_const(g, n->in[i]))

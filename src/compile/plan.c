@@ -30,6 +30,11 @@ static struct rg_tensor known(const struct rg_plan *p, int value)
 	return t;
 }
 
+const char *rg_step_kernel_name(const struct rg_step *s)
+{
+	return s->dynamic ? "dynamic" : s->kernel->name;
+}
+
 struct rg_call rg_plan_call(struct builder *b, const struct rg_step *s)
 {
 	struct rg_call c = { .node = &b->g->nodes[s->node], .in = b->in, .out = b->out };
@@ -61,6 +66,13 @@ static int size_to_bytes(size_t size, int64_t *out, struct rg_error *err)
 		return rg_error_set(err, -EOVERFLOW, "a kernel asks for more memory than there can be");
 	*out = (int64_t)size;
 	return 0;
+}
+
+static void leave_open(const struct rg_graph *g, struct rg_step *s)
+{
+	s->reason = g->nodes[s->node].dynamic;
+	s->cost = (struct rg_cost){ -1, -1, -1, -1, -1 };
+	s->traffic = (struct rg_traffic){ -1, -1, -1 };
 }
 
 /* Chooses the kernel of a step and asks it for everything but the packing. */
@@ -133,8 +145,12 @@ static int build(struct builder *b, struct rg_error *err)
 		rc = make_room(b, err);
 	if (!rc)
 		rc = rg_select_check(b->g, b->opt, err);
-	for (i = 0; i < p->n_steps && !rc; i++)
-		rc = choose(b, &p->steps[i], err);
+	for (i = 0; i < p->n_steps && !rc; i++) {
+		if (p->steps[i].dynamic)
+			leave_open(b->g, &p->steps[i]);
+		else
+			rc = choose(b, &p->steps[i], err);
+	}
 	if (!rc)
 		rc = rg_plan_allocate(b, err);
 	if (!rc)
@@ -169,6 +185,7 @@ int rg_plan_make(struct rg_graph *g, const struct rg_plan_options *opt, struct r
 	}
 	owned->plan.graph = g;
 	owned->plan.lanes = opt->lanes;
+	owned->plan.isa = opt->isa;
 	b.plan = &owned->plan;
 	b.arena = owned->arena;
 	rc = build(&b, err);

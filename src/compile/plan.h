@@ -33,6 +33,7 @@ enum rg_place {
 	RG_PLACE_ARENA,   /* offset_bytes into the arena */
 	RG_PLACE_CONST,   /* a constant of the graph: data */
 	RG_PLACE_INPUT,   /* the caller's input buffer */
+	RG_PLACE_DYNAMIC, /* made while it runs, in memory of its own: type and shape are known then */
 	RG_PLACE_UNUSED,  /* no step makes or reads it: dead, or folded away */
 };
 
@@ -50,10 +51,14 @@ struct rg_plan_tensor { /* one for each value of the graph */
 
 struct rg_step {
 	int node;                       /* index in the graph */
-	const struct rg_kernel *kernel; /* NULL for a view: nothing runs */
-	const char *reason;             /* why this kernel: "rank 20 of 2 that support it" */
+	const struct rg_kernel *kernel; /* NULL: dynamic */
+	/* Runs on the dynamic path (exec/dynamic.h): shapes, kernel and memory are found each
+	 * time it runs. Costs and traffic are unknown before. */
+	bool dynamic;
+	const char *reason;             /* why this kernel: "rank 20 of 2 that support it"; why dynamic */
 	int n_in, n_out;
-	int *in, *out;                  /* value indices, -1 absent */
+	int *in, *out;                  /* value indices, -1 absent; what the node's subgraphs read
+	                                   follows its own inputs */
 	void *prepared;                 /* packed weights, NULL none */
 	int64_t prepared_bytes;
 	int64_t scratch_offset_bytes;   /* into the arena */
@@ -67,12 +72,14 @@ struct rg_edge { int from_step, to_step, value; }; /* true data dependency */
 struct rg_plan {
 	const struct rg_graph *graph;
 	int lanes;
+	uint32_t isa;                   /* that dynamic steps may use */
 	int n_tensors;
 	struct rg_plan_tensor *tensors; /* by value index */
 	int n_steps;                    /* views are not steps */
 	struct rg_step *steps;
 	int n_views;                    /* nodes that became aliases */
 	int *views;                     /* their node indices */
+	int n_dynamic;                  /* steps on the dynamic path */
 	int n_folded;                   /* nodes computed at plan time */
 	int n_dead;                     /* nodes that no output needs */
 	int n_edges;
@@ -86,11 +93,16 @@ struct rg_plan {
 	uint64_t optimise_ns, plan_ns, pack_ns; /* phases as measured here */
 };
 
+/* "openblas"; "dynamic" for a step that finds its kernel as it runs. */
+const char *rg_step_kernel_name(const struct rg_step *s);
+
 /*
  * g is changed: constants are folded into it.
  *
- * Errors: RG_ENOTSUP_MODEL when a node has no kernel, or a shape depends on
- * computed data; RG_ENEED_VALUE when it depends on an input whose value nobody
+ * Nodes whose shapes depend on computed data, control flow, sequences, and all
+ * that reads what they make become dynamic steps. --kernel does not reach them.
+ *
+ * Errors: RG_ENOTSUP_MODEL when a node has no kernel; RG_ENEED_VALUE when it depends on an input whose value nobody
  * gave; RG_EUSAGE for an override that fits nothing; -ENOMEM.
  *
  * A view is an alias unless it is a graph output whose memory would be the

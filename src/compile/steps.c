@@ -38,6 +38,8 @@ static void mark_needed(const struct rg_graph *g, bool through_constants, unsign
 		for (k = 0; k < n->n_in && node_needed[i]; k++)
 			if (n->in[k] >= 0)
 				value_needed[n->in[k]] = 1;
+		for (k = 0; k < n->n_captured && node_needed[i]; k++)
+			value_needed[n->captured[k]] = 1;
 	}
 }
 
@@ -57,7 +59,7 @@ static bool is_view(const struct rg_graph *g, const struct rg_plan *p, const str
 	const struct rg_plan_tensor *from, *to;
 	int k;
 
-	if (!rg_node_is_view(g, n) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+	if (n->dynamic || !rg_node_is_view(g, n) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
 		return false;
 	for (k = 1; k < n->n_out; k++)
 		if (n->out[k] >= 0)
@@ -84,7 +86,7 @@ static int describe_values(struct builder *b, struct rg_error *err)
 		const struct rg_value *v = &g->values[i];
 
 		t->alias_of = t->first_step = t->last_step = -1;
-		t->place = RG_PLACE_UNUSED;
+		t->place = v->dynamic ? RG_PLACE_DYNAMIC : RG_PLACE_UNUSED;
 		if (!v->shaped)
 			continue;
 		t->dtype = v->dtype;
@@ -114,6 +116,22 @@ static void make_alias(struct rg_plan *p, const struct rg_node *n)
 	to->data = p->tensors[root].data;
 }
 
+/* Its own inputs, then what its subgraphs read of this graph. */
+static int take_inputs(struct builder *b, struct rg_step *s, const struct rg_node *n, struct rg_error *err)
+{
+	s->n_in = n->n_in;
+	s->in = n->in;
+	if (n->n_captured == 0)
+		return 0;
+	s->in = rg_arena_alloc(b->arena, (size_t)n->n_in + (size_t)n->n_captured, sizeof(*s->in));
+	if (!s->in)
+		return rg_error_nomem(err, ((size_t)n->n_in + (size_t)n->n_captured) * sizeof(*s->in));
+	memcpy(s->in, n->in, (size_t)n->n_in * sizeof(*s->in));
+	memcpy(s->in + n->n_in, n->captured, (size_t)n->n_captured * sizeof(*s->in));
+	s->n_in += n->n_captured;
+	return 0;
+}
+
 static int make_step(struct builder *b, int node, struct rg_error *err)
 {
 	struct rg_step *s = &b->plan->steps[b->plan->n_steps++];
@@ -121,10 +139,15 @@ static int make_step(struct builder *b, int node, struct rg_error *err)
 	int k;
 
 	s->node = node;
-	s->n_in = n->n_in;
 	s->n_out = n->n_out;
-	s->in = n->in;
 	s->out = n->out;
+	if (take_inputs(b, s, n, err))
+		return err->code;
+	s->dynamic = n->dynamic != NULL;
+	if (s->dynamic) {
+		b->plan->n_dynamic++;
+		return 0;
+	}
 	for (k = 0; k < n->n_out; k++) {
 		struct rg_plan_tensor *t;
 

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "exec/dynamic.h"
 #include "exec/pool.h"
 #include "sys/topology.h"
 
@@ -21,6 +22,9 @@ struct rg_exec {
 	void **inputs;             /* one buffer a graph input; NULL where the plan was specialised */
 	struct rg_tensor *tensors; /* of all calls, one after the other */
 	struct rg_call *calls;     /* one a step */
+	struct rg_dynamic *dynamic; /* NULL: every step is planned */
+	bool has_text;             /* some value holds strings */
+	struct rg_arena *text;     /* characters that this run made */
 	struct rg_exec_hook hook;  /* span NULL: nobody watches */
 	int step;                  /* that runs now, for the hook */
 };
@@ -37,6 +41,14 @@ static void *input_buffer(const struct rg_exec *e, int value)
 		if (g->inputs[i] == value)
 			return e->inputs[i];
 	return NULL;
+}
+
+/* What a dynamic step made; RG_UNDEFINED when it has not, or it is no tensor. */
+static struct rg_tensor dynamic_tensor(const struct rg_exec *e, int value)
+{
+	const struct rg_item *item = e->dynamic ? rg_dynamic_item(e->dynamic, value) : NULL;
+
+	return item && item->kind == RG_ITEM_TENSOR ? item->t : (struct rg_tensor){ 0 };
 }
 
 static struct rg_tensor resolve(const struct rg_exec *e, int value)
@@ -59,6 +71,8 @@ static struct rg_tensor resolve(const struct rg_exec *e, int value)
 	case RG_PLACE_INPUT:
 		t.data = input_buffer(e, p->alias_of >= 0 ? p->alias_of : value);
 		break;
+	case RG_PLACE_DYNAMIC:
+		return dynamic_tensor(e, value);
 	case RG_PLACE_UNUSED:
 		return t;
 	}
@@ -155,6 +169,29 @@ static int make_calls(struct rg_exec *e, struct rg_error *err)
 	return 0;
 }
 
+static struct rg_tensor resolve_planned(void *ctx, int value)
+{
+	const struct rg_exec *e = ctx;
+
+	return e->plan->tensors[value].place == RG_PLACE_DYNAMIC ? (struct rg_tensor){ 0 } : resolve(e, value);
+}
+
+/* What only some plans need: the dynamic path, and memory for text. */
+static int make_extras(struct rg_exec *e, struct rg_error *err)
+{
+	const struct rg_plan *p = e->plan;
+	bool dynamic = p->n_dynamic > 0;
+
+	for (int i = 0; i < p->n_tensors; i++) {
+		dynamic = dynamic || (p->tensors[i].place == RG_PLACE_DYNAMIC && p->graph->values[i].is_input);
+		e->has_text = e->has_text || p->tensors[i].dtype == RG_STRING;
+	}
+	if (!dynamic)
+		return 0;
+	e->has_text = true; /* what dynamic steps make is not known before */
+	return rg_dynamic_new(p, resolve_planned, e, &e->dynamic, err);
+}
+
 int rg_exec_new(const struct rg_plan *plan, const struct rg_exec_options *opt, struct rg_exec **out,
 		struct rg_error *err)
 {
@@ -177,6 +214,8 @@ int rg_exec_new(const struct rg_plan *plan, const struct rg_exec_options *opt, s
 	if (!rc)
 		rc = make_calls(e, err);
 	if (!rc)
+		rc = make_extras(e, err);
+	if (!rc)
 		rc = rg_pool_new(plan->lanes, cpus, &e->pool, err);
 	if (rc) {
 		rg_exec_free(e);
@@ -198,6 +237,8 @@ void rg_exec_free(struct rg_exec *e)
 	rg_free(e->inputs);
 	rg_free(e->tensors);
 	rg_free(e->calls);
+	rg_dynamic_free(e->dynamic);
+	rg_arena_free(e->text);
 	rg_free(e->arena);
 	rg_free(e);
 }
@@ -216,6 +257,22 @@ struct rg_tensor rg_exec_input(struct rg_exec *e, int i)
 struct rg_tensor rg_exec_output(struct rg_exec *e, int i)
 {
 	return resolve(e, e->plan->graph->outputs[i]);
+}
+
+const struct rg_item *rg_exec_output_item(struct rg_exec *e, int i)
+{
+	return e->dynamic ? rg_dynamic_item(e->dynamic, e->plan->graph->outputs[i]) : NULL;
+}
+
+int rg_exec_set_input(struct rg_exec *e, int i, struct rg_item *item, struct rg_error *err)
+{
+	const struct rg_graph *g = e->plan->graph;
+	const struct rg_value *v = &g->values[g->inputs[i]];
+
+	if (v->kind == RG_VALUE_TENSOR || !e->dynamic)
+		return rg_error_set(err, -EINVAL, "input '%s' is a plain tensor", v->name);
+	rg_dynamic_set_input(e->dynamic, g->inputs[i], item);
+	return 0;
 }
 
 struct rg_tensor rg_exec_value(struct rg_exec *e, int value)
@@ -247,20 +304,49 @@ static int fail(const struct rg_exec *e, int step, struct rg_error *err)
 	return rg_error_at(err, "node '%s' (%s)", n->name, n->op_type);
 }
 
+/* Text of the last run goes only now, since its outputs stayed readable. */
+static int renew_text(struct rg_exec *e, struct rg_error *err)
+{
+	int s;
+
+	rg_arena_free(e->text);
+	e->text = rg_arena_new();
+	if (!e->text)
+		return rg_error_nomem(err, sizeof(void *));
+	for (s = 0; s < e->plan->n_steps; s++)
+		e->calls[s].text = e->text;
+	return 0;
+}
+
+static int run_step(struct rg_exec *e, int s, const struct rg_par *par, struct rg_error *err)
+{
+	if (e->plan->steps[s].dynamic)
+		return rg_dynamic_step(e->dynamic, s, par, err); /* it has named the node */
+	if (e->plan->steps[s].kernel->run(&e->calls[s], par, err))
+		return fail(e, s, err);
+	return 0;
+}
+
 int rg_exec_run(struct rg_exec *e, struct rg_error *err)
 {
 	const struct rg_par *par = rg_pool_par(e->pool);
 	const struct rg_plan *p = e->plan;
 	int s;
 
+	if (e->dynamic)
+		rg_dynamic_begin(e->dynamic, NULL); /* before the text that it points to goes */
+	if (e->has_text && renew_text(e, err))
+		return err->code;
+	if (e->dynamic)
+		rg_dynamic_begin(e->dynamic, e->text);
 	for (s = 0; s < p->n_steps; s++) {
 		uint64_t start = 0;
 
 		e->step = s;
 		if (e->hook.span)
 			start = rg_clock_now_ns();
-		if (p->steps[s].kernel->run(&e->calls[s], par, err))
-			return fail(e, s, err);
+		if (run_step(e, s, par, err))
+			return err->code;
 		if (e->hook.span)
 			e->hook.span(e->hook.ctx, -1, s, start, rg_clock_now_ns());
 	}

@@ -4,12 +4,14 @@
  * sets a hook.
  *
  * Steady state (rg_exec_run): no allocation, no lock, and no system call but
- * waking and sleeping lanes.
+ * waking and sleeping lanes. Dynamic steps (exec/dynamic.h) are the exception:
+ * they allocate what they make.
  */
 #ifndef RG_EXEC_EXEC_H
 #define RG_EXEC_EXEC_H
 
 #include "compile/plan.h"
+#include "exec/item.h"
 
 struct rg_exec;
 
@@ -39,8 +41,16 @@ void rg_exec_free(struct rg_exec *e);
  * Type and shape as planned. For inputs that the plan was specialised on,
  * data is NULL. */
 struct rg_tensor rg_exec_input(struct rg_exec *e, int i);
-/* Output i of the graph, valid after a run until the next one. */
+/* Gives input i its value, for all runs to come, where it is a sequence or an
+ * optional (rg_value.kind). Takes a reference of its own. Such an input without
+ * a value is an error of the step that reads it. */
+int rg_exec_set_input(struct rg_exec *e, int i, struct rg_item *item, struct rg_error *err);
+/* Output i of the graph, valid after a run until the next one. dtype
+ * RG_UNDEFINED: it is no tensor, see rg_exec_output_item. */
 struct rg_tensor rg_exec_output(struct rg_exec *e, int i);
+/* The same for an output that a dynamic step made: borrowed until the next run;
+ * NULL for planned ones, and before the first run. */
+const struct rg_item *rg_exec_output_item(struct rg_exec *e, int i);
 /* NULL takes the hook away: then no clock is read. */
 void rg_exec_set_hook(struct rg_exec *e, const struct rg_exec_hook *hook);
 /* One inference. On failure the error names the node. */

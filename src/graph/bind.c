@@ -207,12 +207,12 @@ int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_err
 		const struct rg_shape *given = shape_for(b, v->name);
 		struct rg_shape s = { 0 };
 
-		if (v->origin != RG_CONST_NONE)
-			continue;
+		if (v->origin != RG_CONST_NONE || v->kind != RG_VALUE_TENSOR)
+			continue; /* a sequence or an optional has no shape before it runs */
 		if (rg_dtype_bits(v->declared_dtype) == 0) {
 			rg_error_set(err, RG_ENOTSUP_MODEL, "input '%s' has element type %s", v->name,
 				     rg_dtype_name(v->declared_dtype));
-			return rg_error_hint(err, "only tensors of numbers and booleans are supported as inputs");
+			return rg_error_hint(err, "only tensors of numbers, booleans and strings are supported as inputs");
 		}
 		if (given ? from_option(v, given, err) : from_file(g, b, v, &s, err))
 			return err->code;

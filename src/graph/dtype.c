@@ -18,7 +18,7 @@ static const struct {
 	[RG_I16] = { "int16", 16, INTEGER | SIGNED },
 	[RG_I32] = { "int32", 32, INTEGER | SIGNED },
 	[RG_I64] = { "int64", 64, INTEGER | SIGNED },
-	[RG_STRING] = { "string", 0, 0 },
+	[RG_STRING] = { "string", 8 * sizeof(char *), 0 },
 	[RG_BOOL] = { "bool", 8, 0 },
 	[RG_F16] = { "float16", 16, FLOATING | SIGNED },
 	[RG_F64] = { "float64", 64, FLOATING | SIGNED },

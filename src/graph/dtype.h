@@ -18,7 +18,8 @@ enum rg_dtype {
 	RG_I16 = 5,
 	RG_I32 = 6,
 	RG_I64 = 7,
-	RG_STRING = 8,
+	RG_STRING = 8, /* an element is a `const char *` to NUL-terminated UTF-8 that somebody
+	                * else owns; NULL is the empty string */
 	RG_BOOL = 9, /* one byte an element, 0 or 1 */
 	RG_F16 = 10,
 	RG_F64 = 11,
@@ -44,7 +45,7 @@ enum rg_dtype {
 const char *rg_dtype_name(enum rg_dtype t);
 /* The reverse, also accepting numpy and ONNX spellings; RG_UNDEFINED unknown. */
 enum rg_dtype rg_dtype_parse(const char *name);
-/* Bits an element: 4 for the packed ones; 0 for STRING and UNDEFINED. */
+/* Bits an element: 4 or 2 for the packed ones, a pointer for STRING; 0 for UNDEFINED. */
 int rg_dtype_bits(enum rg_dtype t);
 /* Bytes an element for whole-byte types, 0 otherwise. */
 size_t rg_dtype_bytes(enum rg_dtype t);

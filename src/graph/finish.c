@@ -230,6 +230,23 @@ static int add_capture(struct rg_graph *g, const struct rg_node *n, const struct
 	return 0;
 }
 
+static int keep_captures(struct rg_graph *g, struct rg_node *n, const struct captures *c, int first,
+			 struct rg_error *err)
+{
+	size_t count = c->n - (size_t)first;
+
+	n->n_captured = 0;
+	n->captured = NULL;
+	if (count == 0)
+		return 0;
+	n->captured = rg_arena_alloc(g->arena, count, sizeof(*n->captured));
+	if (!n->captured)
+		return rg_error_nomem(err, count * sizeof(*n->captured));
+	memcpy(n->captured, c->values + first, count * sizeof(*n->captured));
+	n->n_captured = (int)count;
+	return 0;
+}
+
 static int finish_subgraphs(struct rg_graph *g, struct captures *c, struct rg_error *err)
 {
 	c->first = rg_calloc((size_t)g->n_nodes + 1, sizeof(*c->first));
@@ -254,6 +271,8 @@ static int finish_subgraphs(struct rg_graph *g, struct captures *c, struct rg_er
 		if (c->n > INT32_MAX)
 			return rg_error_set(err, -E2BIG, "too many values are used by subgraphs");
 		c->first[i + 1] = (int)c->n;
+		if (keep_captures(g, &g->nodes[i], c, c->first[i], err))
+			return err->code;
 	}
 	return 0;
 }

@@ -182,6 +182,14 @@ int rg_graph_declare(struct rg_graph *g, int value, enum rg_dtype dtype, int ran
 	return 0;
 }
 
+int rg_graph_declare_kind(struct rg_graph *g, int value, enum rg_value_kind kind, struct rg_error *err)
+{
+	if (check_value(g, value, err))
+		return err->code;
+	g->values[value].kind = kind;
+	return 0;
+}
+
 int rg_graph_add_input(struct rg_graph *g, int value, struct rg_error *err)
 {
 	int *p;
@@ -230,7 +238,7 @@ static int check_const(struct rg_graph *g, int value, enum rg_dtype dtype, const
 	if (rg_dtype_bits(dtype) == 0) {
 		rg_error_set(err, RG_ENOTSUP_MODEL, "constant '%s' has element type %s", v->name,
 			     rg_dtype_name(dtype));
-		return rg_error_hint(err, "only numeric and boolean tensors are supported");
+		return rg_error_hint(err, "only tensors of numbers, booleans and strings are supported");
 	}
 	n = shape->rank < 0 || shape->rank > RG_MAX_RANK ? -1 : rg_tensor_bytes(dtype, shape);
 	if (n < 0)

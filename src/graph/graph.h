@@ -36,6 +36,15 @@ struct rg_graph;
 #define RG_MAX_NODE_IO 65536
 #define RG_MAX_SUBGRAPH_DEPTH 32
 
+/* What a value is. All but tensors exist only while a model runs, on the
+ * dynamic path of the executor (exec/dynamic.h). */
+enum rg_value_kind {
+	RG_VALUE_TENSOR = 0,
+	RG_VALUE_SEQUENCE,          /* of tensors of declared_dtype */
+	RG_VALUE_OPTIONAL,          /* a tensor or nothing */
+	RG_VALUE_OPTIONAL_SEQUENCE,
+};
+
 /* One dimension as a file declares it. */
 struct rg_dim {
 	int64_t value;      /* >= 0, or -1 when open */
@@ -52,18 +61,21 @@ enum rg_const_origin {
 
 struct rg_value {
 	const char *name;
+	enum rg_value_kind kind;        /* as declared, or as its producer makes it */
 	bool has_declared;              /* the file gave type or shape */
 	enum rg_dtype declared_dtype;   /* RG_UNDEFINED when it did not */
 	int declared_rank;              /* -1 when no shape was declared */
 	const struct rg_dim *declared;  /* declared_rank entries */
 
 	bool shaped;                    /* dtype and shape below are known */
+	bool dynamic;                   /* after inference: they become known while it runs */
 	enum rg_dtype dtype;
 	struct rg_shape shape;
 
 	enum rg_const_origin origin;
 	const void *data;               /* constant bytes, aligned to 64; NULL: not a constant
-	                                   (also NULL for a constant with 0 elements) */
+	                                   (also NULL for a constant with 0 elements). Of strings
+	                                   the bytes are pointers, into the graph's arena */
 	int producer;                   /* node index, -1 for inputs and initialisers */
 	int n_consumers;                /* uses by nodes, an input used twice counts 2 */
 	bool is_input, is_output;
@@ -79,6 +91,7 @@ enum rg_attr_type { /* ONNX's AttributeProto.AttributeType numbers */
 	RG_ATTR_FLOATS = 6,
 	RG_ATTR_INTS = 7,
 	RG_ATTR_STRINGS = 8,
+	RG_ATTR_TYPE = 13, /* what it says is not kept: no operator here needs it */
 };
 
 struct rg_attr {
@@ -110,6 +123,9 @@ struct rg_node {
 	int n_in, n_out;
 	int *in;                    /* value index, -1 for an absent optional input */
 	int *out;                   /* value index, -1 for an unwanted output */
+	int n_captured;             /* after finish: what its subgraphs read of this graph, */
+	int *captured;              /* value indices; a value once a subgraph */
+	const char *dynamic;        /* after inference: why it runs on the dynamic path; NULL: planned */
 	int n_attrs;
 	struct rg_attr *attrs;
 };
@@ -151,6 +167,9 @@ int rg_graph_find_value(const struct rg_graph *g, const char *name);
 /* Declares type and shape of a value; dims are copied. rank -1: no shape. */
 int rg_graph_declare(struct rg_graph *g, int value, enum rg_dtype dtype, int rank,
 		     const struct rg_dim *dims, struct rg_error *err);
+/* Says that a value is a sequence or an optional; dtype is that of its tensors
+ * (rg_graph_declare with rank -1). */
+int rg_graph_declare_kind(struct rg_graph *g, int value, enum rg_value_kind kind, struct rg_error *err);
 int rg_graph_add_input(struct rg_graph *g, int value, struct rg_error *err);
 int rg_graph_add_output(struct rg_graph *g, int value, struct rg_error *err);
 /*

@@ -1,6 +1,7 @@
 /* Types and shapes of a whole graph, folding integer arithmetic on the way. */
 #include "graph/infer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -82,11 +83,34 @@ out:
 	return root;
 }
 
-static int report_need(const struct pass *p, const struct rg_node *n, int input, int *need_value,
+/* From now on until the model runs nothing is known of what the node makes. */
+static int mark_dynamic(const struct pass *p, struct rg_node *n, const char *why, struct rg_error *err)
+{
+	n->dynamic = rg_arena_strdup(p->g->arena, why);
+	if (!n->dynamic)
+		return rg_error_nomem(err, strlen(why));
+	for (int o = 0; o < n->n_out; o++) {
+		struct rg_value *v = n->out[o] >= 0 ? &p->g->values[n->out[o]] : NULL;
+
+		if (v && v->origin == RG_CONST_NONE) {
+			v->dynamic = true;
+			v->shaped = false;
+		}
+	}
+	return 0;
+}
+
+static int report_need(const struct pass *p, struct rg_node *n, int input, int *need_value,
 		       struct rg_error *err)
 {
 	int root = input >= 0 && input < n->n_in && n->in[input] >= 0 ? find_root(p, n->in[input]) : -1;
+	char why[sizeof(err->message)];
 
+	if (p->opt->dynamic == RG_DYNAMIC_ALL || (p->opt->dynamic == RG_DYNAMIC_COMPUTED && root < 0)) {
+		memcpy(why, err->message, sizeof(why));
+		rg_error_clear(err);
+		return mark_dynamic(p, n, why, err) ? at_node(n, err) : 0;
+	}
 	if (need_value)
 		*need_value = root;
 	if (root >= 0)
@@ -198,11 +222,32 @@ static int check_output(const struct rg_node *n, int o, const struct rg_value *v
 	return 0;
 }
 
+/* Whether it reads what is known only while the model runs; then it is marked. */
+static bool reads_dynamic(const struct pass *p, struct rg_node *n, struct rg_error *err)
+{
+	char why[200];
+
+	for (int i = 0; i < n->n_in + n->n_captured; i++) {
+		int at = i < n->n_in ? n->in[i] : n->captured[i - n->n_in];
+		const struct rg_value *v = at >= 0 ? &p->g->values[at] : NULL;
+
+		if (!v || !v->dynamic)
+			continue;
+		snprintf(why, sizeof(why), "it reads '%.120s', known only while the model runs", v->name);
+		mark_dynamic(p, n, why, err);
+		return true;
+	}
+	return false;
+}
+
 static int infer_node(struct pass *p, struct rg_node *n, int *need_value, struct rg_error *err)
 {
 	struct rg_infer c = { .graph = p->g, .node = n, .in = p->in, .out = p->out, .need_value = -1 };
 	int rc;
 
+	n->dynamic = NULL;
+	if (p->opt->dynamic != RG_DYNAMIC_REFUSE && reads_dynamic(p, n, err))
+		return err->code ? at_node(n, err) : 0;
 	for (int i = 0; i < n->n_in; i++) {
 		p->in[i] = n->in[i] >= 0 ? &p->g->values[n->in[i]] : NULL;
 		if (p->in[i] && !p->in[i]->shaped) {
@@ -228,6 +273,7 @@ static int infer_node(struct pass *p, struct rg_node *n, int *need_value, struct
 		v->dtype = p->out[o].dtype;
 		v->shape = p->out[o].shape;
 		v->shaped = true;
+		v->dynamic = false;
 	}
 	if (rc == 0 && can_fold(p, n))
 		rc = fold(p, n, err);
@@ -243,6 +289,8 @@ int rg_graph_infer(struct rg_graph *g, const struct rg_infer_options *opt, int *
 
 	if (need_value)
 		*need_value = -1;
+	for (int i = 0; i < g->n_inputs; i++)
+		g->values[g->inputs[i]].dynamic = g->values[g->inputs[i]].kind != RG_VALUE_TENSOR;
 	p.fold_limit_bytes = p.opt->fold_limit_bytes ? p.opt->fold_limit_bytes : 64 * 1024;
 	for (int i = 0; i < g->n_nodes; i++) {
 		max_in = g->nodes[i].n_in > max_in ? g->nodes[i].n_in : max_in;

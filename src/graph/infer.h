@@ -18,11 +18,21 @@
 typedef int rg_eval_fn(void *ctx, const struct rg_graph *g, const struct rg_node *node,
 		       const struct rg_tensor *in, struct rg_tensor *out, struct rg_error *err);
 
+/* What becomes of a node whose types and shapes cannot be told beforehand: it
+ * is control flow, works on sequences, or depends on the value of something. */
+enum rg_infer_dynamic {
+	RG_DYNAMIC_REFUSE = 0, /* an error */
+	RG_DYNAMIC_COMPUTED,   /* marked dynamic, unless the value of a graph input would settle
+	                        * it: then RG_ENEED_VALUE */
+	RG_DYNAMIC_ALL,        /* marked dynamic */
+};
+
 struct rg_infer_options {
 	rg_eval_fn *eval;        /* NULL: nothing is folded */
 	void *eval_ctx;
 	int64_t fold_limit_bytes;/* outputs up to this are evaluated; 0: 64 KiB.
 	                            Larger ones are left to the compiler's folding pass */
+	enum rg_infer_dynamic dynamic;
 };
 
 /*
@@ -31,6 +41,10 @@ struct rg_infer_options {
  * NULL) gets the index of the graph input to bind, or -1 when it depends on
  * computed data. Constants found are added as RG_CONST_FOLDED. May be called
  * again after more was bound.
+ *
+ * A dynamic node says why in rg_node.dynamic, its outputs and the nodes that
+ * read them are dynamic too (rg_value.dynamic, not shaped). Subgraphs are not
+ * looked into: their nodes are inferred as they run.
  */
 int rg_graph_infer(struct rg_graph *g, const struct rg_infer_options *opt, int *need_value,
 		   struct rg_error *err);

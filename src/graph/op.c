@@ -24,6 +24,7 @@ static const struct {
 	FAMILY(contrib_quant),
 	FAMILY(contrib_weights),
 	FAMILY(distinct),
+	FAMILY(control),
 	FAMILY(gemm),
 	FAMILY(geometry),
 	FAMILY(gqa),

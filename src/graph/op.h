@@ -46,6 +46,9 @@ enum rg_op_flags {
 	/* outputs depend on the shapes of the inputs alone (Shape, Size): folded
 	 * although the inputs are not known; kernels do not touch in[].data */
 	RG_OP_SHAPE_ONLY = 1u << 2,
+	/* the executor runs it itself, no kernel does: control flow, and what works
+	 * on sequences and optionals. It and all that reads it run on the dynamic path */
+	RG_OP_EXEC = 1u << 3,
 };
 
 /*

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 int64_t rg_shape_count_range(const struct rg_shape *s, int from, int to)
 {
 	int64_t n = 1;
@@ -40,6 +42,41 @@ int64_t rg_tensor_bytes(enum rg_dtype t, const struct rg_shape *s)
 	if (__builtin_mul_overflow(n, bits, &n) || __builtin_add_overflow(n, 7, &n))
 		return -1;
 	return n / 8;
+}
+
+static void *copy_strings(const struct rg_tensor *t, size_t count)
+{
+	const char *const *from = t->data;
+	size_t bytes = count * sizeof(*from);
+	const char **to;
+	char *text;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += from[i] ? strlen(from[i]) + 1 : 0;
+	to = rg_alloc_aligned(64, bytes);
+	text = (char *)(to + count);
+	for (size_t i = 0; to && i < count; i++) {
+		size_t n = from[i] ? strlen(from[i]) + 1 : 0;
+
+		to[i] = n ? memcpy(text, from[i], n) : NULL;
+		text += n;
+	}
+	return to;
+}
+
+void *rg_tensor_copy_data(const struct rg_tensor *t)
+{
+	int64_t bytes = rg_tensor_bytes(t->dtype, &t->shape);
+	void *to;
+
+	if (bytes <= 0 || !t->data)
+		return NULL;
+	if (t->dtype == RG_STRING)
+		return copy_strings(t, (size_t)rg_shape_count(&t->shape));
+	to = rg_alloc_aligned(64, (size_t)bytes);
+	if (to)
+		memcpy(to, t->data, (size_t)bytes);
+	return to;
 }
 
 bool rg_shape_equal(const struct rg_shape *a, const struct rg_shape *b)

@@ -35,6 +35,12 @@ int64_t rg_shape_count_range(const struct rg_shape *s, int from, int to);
 /* Bytes of a tensor of this type and shape, packed types rounded up; -1 on
  * overflow or for types without a size. */
 int64_t rg_tensor_bytes(enum rg_dtype t, const struct rg_shape *s);
+/*
+ * A copy of a tensor's bytes in one block, 64-aligned, the caller's to rg_free;
+ * the characters of strings lie in the same block. NULL: out of memory, or
+ * nothing to copy (0 elements).
+ */
+void *rg_tensor_copy_data(const struct rg_tensor *t);
 bool rg_shape_equal(const struct rg_shape *a, const struct rg_shape *b);
 struct rg_shape rg_shape_of(int rank, const int64_t *dims);
 /* "1x3x640x640", "scalar" for rank 0. Returns out, of at least 160 bytes. */

@@ -21,6 +21,9 @@ static const char use_positions[] = "ascending positions";
 static const char use_image[] = "seeded, uniform in [0, 1)";
 static const char use_float[] = "seeded, uniform in [-1, 1)";
 static const char use_int[] = "seeded, 0 or 1";
+static const char use_text[] = "empty strings";
+static const char use_none[] = "empty (an optional)";
+static const char use_sequence[] = "empty (a sequence)";
 
 /* Operators that hand on the values of their first input, reordered or cast. */
 static bool passes_values(const char *op)
@@ -153,6 +156,10 @@ static int fill_seeded(const struct rg_graph *g, const struct rg_session_options
 		*use = image ? use_image : use_float;
 		lo = image ? 0 : -1;
 		hi = 1;
+	} else if (t->dtype == RG_STRING) {
+		*use = use_text;
+		memset(t->data, 0, (size_t)rg_tensor_bytes(t->dtype, &t->shape));
+		return 0;
 	} else {
 		int64_t rows = vocabulary(g, value);
 
@@ -302,8 +309,13 @@ int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o,
 	for (int i = 0; i < g->n_inputs && !rc; i++) {
 		const struct rg_value *v = &g->values[g->inputs[i]];
 		const char *path = NULL;
-		int64_t bytes = rg_tensor_bytes(v->dtype, &v->shape);
+		int64_t bytes;
 
+		if (v->kind != RG_VALUE_TENSOR) { /* what is empty is a value, too */
+			use[i] = v->kind == RG_VALUE_SEQUENCE ? use_sequence : use_none;
+			continue;
+		}
+		bytes = rg_tensor_bytes(v->dtype, &v->shape);
 		t[i].dtype = v->dtype;
 		t[i].shape = v->shape;
 		if (bytes < 0) {

@@ -170,10 +170,28 @@ static int plan(const struct rg_session_options *o, struct rg_prepared *p, struc
 	return rc;
 }
 
-static void stage_inputs(struct rg_prepared *p)
+/* Inputs that are sequences or optionals get empty ones. */
+static int stage_empty(struct rg_prepared *p, int i, struct rg_error *err)
+{
+	const struct rg_value *v = &p->model->graph->values[p->model->graph->inputs[i]];
+	struct rg_item *item = v->kind == RG_VALUE_SEQUENCE ? rg_item_sequence(v->declared_dtype, 0, NULL, err) :
+							      rg_item_none(err);
+	int rc;
+
+	if (!item)
+		return err->code;
+	rc = rg_exec_set_input(p->exec, i, item, err);
+	rg_item_unref(item);
+	return rc;
+}
+
+static int stage_inputs(struct rg_prepared *p, struct rg_error *err)
 {
 	const struct rg_graph *g = p->model->graph;
 
+	for (int i = 0; i < g->n_inputs; i++)
+		if (g->values[g->inputs[i]].kind != RG_VALUE_TENSOR && stage_empty(p, i, err))
+			return err->code;
 	p->stage_start_ns = rg_clock_now_ns();
 	for (int i = 0; i < g->n_inputs; i++) {
 		struct rg_tensor to = rg_exec_input(p->exec, i);
@@ -183,6 +201,7 @@ static void stage_inputs(struct rg_prepared *p)
 			memcpy(to.data, p->inputs[i].data, (size_t)n);
 	}
 	p->stage_end_ns = rg_clock_now_ns();
+	return 0;
 }
 
 int rg_prepare(const struct rg_session_options *o, struct rg_prepared *p, struct rg_error *err)
@@ -212,7 +231,9 @@ int rg_prepare(const struct rg_session_options *o, struct rg_prepared *p, struct
 	rc = make_exec(p, err);
 	if (rc)
 		goto fail;
-	stage_inputs(p);
+	rc = stage_inputs(p, err);
+	if (rc)
+		goto fail;
 	return 0;
 fail:
 	rg_prepared_free(p);
@@ -229,6 +250,24 @@ void rg_prepared_free(struct rg_prepared *p)
 	memset(p, 0, sizeof(*p));
 }
 
+static void hash_tensor(struct rg_sha256 *h, const struct rg_tensor *t)
+{
+	int64_t n = rg_tensor_bytes(t->dtype, &t->shape);
+	int32_t dtype = (int32_t)t->dtype, rank = t->shape.rank;
+
+	rg_sha256_add(h, &dtype, sizeof(dtype));
+	rg_sha256_add(h, &rank, sizeof(rank));
+	rg_sha256_add(h, t->shape.dim, (size_t)rank * sizeof(t->shape.dim[0]));
+	if (t->dtype == RG_STRING) { /* the characters, not where they lie */
+		const char *const *v = t->data;
+
+		for (int64_t i = 0; i < rg_shape_count(&t->shape); i++)
+			rg_sha256_add(h, v[i] ? v[i] : "", (v[i] ? strlen(v[i]) : 0) + 1);
+	} else if (n > 0) {
+		rg_sha256_add(h, t->data, (size_t)n);
+	}
+}
+
 int rg_prepared_hash_outputs(struct rg_prepared *p, char hex[65], struct rg_error *err)
 {
 	struct rg_sha256 *h = rg_sha256_new();
@@ -237,15 +276,13 @@ int rg_prepared_hash_outputs(struct rg_prepared *p, char hex[65], struct rg_erro
 	if (!h)
 		return rg_error_nomem(err, 128);
 	for (int i = 0; i < g->n_outputs; i++) {
+		const struct rg_item *item = rg_exec_output_item(p->exec, i);
 		struct rg_tensor t = rg_exec_output(p->exec, i);
-		int64_t n = rg_tensor_bytes(t.dtype, &t.shape);
-		int32_t dtype = (int32_t)t.dtype, rank = t.shape.rank;
 
-		rg_sha256_add(h, &dtype, sizeof(dtype));
-		rg_sha256_add(h, &rank, sizeof(rank));
-		rg_sha256_add(h, t.shape.dim, (size_t)rank * sizeof(t.shape.dim[0]));
-		if (n > 0)
-			rg_sha256_add(h, t.data, (size_t)n);
+		for (int k = 0; item && item->kind == RG_ITEM_SEQUENCE && k < item->n; k++)
+			hash_tensor(h, &item->v[k]->t);
+		if (t.dtype != RG_UNDEFINED)
+			hash_tensor(h, &t);
 	}
 	rg_sha256_finish(h, hex);
 	return 0;

@@ -11,6 +11,7 @@ static const char *place_name(enum rg_place p)
 	case RG_PLACE_ARENA: return "arena";
 	case RG_PLACE_CONST: return "const";
 	case RG_PLACE_INPUT: return "input";
+	case RG_PLACE_DYNAMIC: return "dynamic";
 	case RG_PLACE_UNUSED: break;
 	}
 	return "unused";
@@ -34,7 +35,7 @@ static void equivalent_gemm(const struct rg_plan *p, const struct rg_step *s, st
 	const struct rg_shape *a, *w, *y;
 
 	r->gemm_m = r->gemm_n = r->gemm_k = -1;
-	if (s->n_in < 2 || s->in[0] < 0 || s->in[1] < 0 || s->n_out < 1 || s->out[0] < 0)
+	if (s->dynamic || s->n_in < 2 || s->in[0] < 0 || s->in[1] < 0 || s->n_out < 1 || s->out[0] < 0)
 		return;
 	a = &p->tensors[s->in[0]].shape;
 	w = &p->tensors[s->in[1]].shape;
@@ -80,7 +81,7 @@ static int put_tensors(struct rg_store *s, int64_t run, const struct rg_prepared
 		r->name = v->name;
 		r->dtype = rg_dtype_name(t->dtype);
 		r->shape = t->dtype == RG_UNDEFINED ? "" : rg_shape_text(shapes[i], &t->shape);
-		r->size_bytes = t->size_bytes;
+		r->size_bytes = t->place == RG_PLACE_DYNAMIC ? -1 : t->size_bytes;
 		r->place = place_name(t->place);
 		r->offset_bytes = t->place == RG_PLACE_ARENA ? t->offset_bytes : -1;
 		r->alias_of = t->alias_of;
@@ -116,12 +117,12 @@ static void fill_step(const struct rg_plan *plan, int index, bool *counted, stru
 	r->domain = n->domain;
 	r->op_version = n->version;
 	r->op_kind = rg_op_kind_name(n->op->kind);
-	r->kernel = s->kernel->name;
+	r->kernel = rg_step_kernel_name(s);
 	r->kernel_reason = s->reason;
 	r->dtype = "";
 	r->shape = "";
 	for (int k = 0; k < s->n_out; k++) {
-		if (s->out[k] < 0)
+		if (s->out[k] < 0 || s->dynamic)
 			continue;
 		r->dtype = rg_dtype_name(plan->tensors[s->out[k]].dtype);
 		r->shape = rg_shape_text(shape, &plan->tensors[s->out[k]].shape);
@@ -150,7 +151,7 @@ static void fill_step(const struct rg_plan *plan, int index, bool *counted, stru
 	equivalent_gemm(plan, s, r);
 	/* the depthwise kernels ("depthwise", "depthwise-avx512") are the one form so
 	 * far that exists for a degenerate shape */
-	r->special_form = strncmp(s->kernel->name, "depthwise", strlen("depthwise")) == 0;
+	r->special_form = strncmp(r->kernel, "depthwise", strlen("depthwise")) == 0;
 }
 
 static int put_steps(struct rg_store *st, int64_t run, const struct rg_prepared *p, struct rg_error *err)

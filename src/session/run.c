@@ -32,6 +32,24 @@ static double element(const struct rg_tensor *t, int64_t i)
 	}
 }
 
+static bool has_numbers(enum rg_dtype t)
+{
+	return t != RG_STRING && rg_dtype_bytes(t) > 0 && rg_dtype_bytes(t) <= 8 && t != RG_C64;
+}
+
+/* Outputs, a sequence counted by its elements. */
+static int count_outputs(struct rg_prepared *p)
+{
+	int n = 0;
+
+	for (int i = 0; i < p->model->graph->n_outputs; i++) {
+		const struct rg_item *item = rg_exec_output_item(p->exec, i);
+
+		n += item && item->kind == RG_ITEM_SEQUENCE ? item->n : 1;
+	}
+	return n;
+}
+
 /* Smallest, largest and mean of what is not NaN; NAN where there is none. */
 static void summarise(const struct rg_tensor *t, struct rg_run_output *o)
 {
@@ -84,33 +102,64 @@ static char *output_path(const char *dir, const char *name, int index, const str
 	return path;
 }
 
+/* Adds a line about an output; its figures are unknown so far. */
+static int describe_output(const char *name, const char *dtype, const char *shape, struct rg_run_result *r,
+			   struct rg_error *err)
+{
+	struct rg_run_output *o = &r->outputs[r->n_outputs++];
+
+	o->min = o->max = o->mean = NAN;
+	o->name = rg_strdup(name);
+	o->dtype = rg_strdup(dtype);
+	o->shape = rg_strdup(shape);
+	return o->name && o->dtype && o->shape ? 0 : rg_error_nomem(err, 200);
+}
+
+static int write_output(const char *name, const struct rg_tensor *t, const char *dir, struct rg_run_result *r,
+			struct rg_error *err)
+{
+	struct rg_run_output *o = &r->outputs[r->n_outputs];
+	char shape[160];
+
+	if (describe_output(name, rg_dtype_name(t->dtype), rg_shape_text(shape, &t->shape), r, err))
+		return err->code;
+	if (has_numbers(t->dtype))
+		summarise(t, o);
+	if (!dir || t->dtype == RG_STRING) /* NumPy keeps strings as Python objects */
+		return 0;
+	o->path = output_path(dir, o->name, r->n_outputs - 1, r);
+	if (!o->path)
+		return rg_error_nomem(err, 200);
+	return rg_npy_write(o->path, t, err);
+}
+
 static int write_outputs(struct rg_prepared *p, const char *dir, struct rg_run_result *r, struct rg_error *err)
 {
 	const struct rg_graph *g = p->model->graph;
 	int rc = 0;
 
+	r->outputs = rg_calloc((size_t)count_outputs(p) + 1, sizeof(*r->outputs));
+	if (!r->outputs)
+		return rg_error_nomem(err, sizeof(*r->outputs));
 	if (dir && mkdir(dir, 0777) != 0 && errno != EEXIST) {
 		rc = rg_error_set(err, -errno, "cannot make the folder: %s", strerror(errno));
 		rg_error_hint(err, "give another folder with --output-dir");
 		return rg_error_at(err, "%s", dir);
 	}
 	for (int i = 0; i < g->n_outputs && !rc; i++) {
+		const char *name = g->values[g->outputs[i]].name;
+		const struct rg_item *item = rg_exec_output_item(p->exec, i);
 		struct rg_tensor t = rg_exec_output(p->exec, i);
-		struct rg_run_output *o = &r->outputs[i];
-		char shape[160];
 
-		o->name = rg_strdup(g->values[g->outputs[i]].name);
-		o->dtype = rg_strdup(rg_dtype_name(t.dtype));
-		o->shape = rg_strdup(rg_shape_text(shape, &t.shape));
-		r->n_outputs = i + 1;
-		if (!o->name || !o->dtype || !o->shape)
-			return rg_error_nomem(err, 200);
-		summarise(&t, o);
-		if (dir) {
-			o->path = output_path(dir, o->name, i, r);
-			if (!o->path)
-				return rg_error_nomem(err, 200);
-			rc = rg_npy_write(o->path, &t, err);
+		if (!item || item->kind == RG_ITEM_TENSOR)
+			rc = write_output(name, &t, dir, r, err);
+		else if (item->kind == RG_ITEM_NONE)
+			rc = describe_output(name, "empty optional", "", r, err);
+		for (int k = 0; item && item->kind == RG_ITEM_SEQUENCE && k < item->n && !rc; k++) {
+			char *element = rg_asprintf("%s[%d]", name, k);
+
+			rc = element ? write_output(element, &item->v[k]->t, dir, r, err) : rg_error_nomem(err, 64);
+			rg_free(element);
 		}
 	}
 	return rc;
@@ -131,9 +180,6 @@ int rg_session_run(const struct rg_session_options *o, const char *output_dir, s
 		rg_free(r);
 		return rc;
 	}
-	r->outputs = rg_calloc((size_t)p.model->graph->n_outputs + 1, sizeof(*r->outputs));
-	if (!r->outputs)
-		rc = rg_error_nomem(err, sizeof(*r->outputs));
 	start = rg_clock_now_ns();
 	if (!rc && !rg_session_interrupted())
 		rc = rg_exec_run(p.exec, err);

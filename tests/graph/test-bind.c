@@ -146,9 +146,6 @@ static void test_impossible(void **state)
 	assert_int_equal(rg_graph_add_input(b.g, build_value(&b, "x"), &b.err), 0);
 	assert_int_equal(rg_graph_finish(b.g, &b.err), 0);
 	assert_int_equal(bind(&b, 0, NULL, 0, NULL), RG_ENOTSUP_MODEL);
-	assert_int_equal(rg_graph_declare(b.g, 0, RG_STRING, -1, NULL, &b.err), 0);
-	assert_int_equal(bind(&b, 0, NULL, 0, NULL), RG_ENOTSUP_MODEL);
-	assert_contains(b.err.message, "string");
 	assert_int_equal(rg_graph_declare(b.g, 0, RG_F32, -1, NULL, &b.err), 0);
 	assert_int_equal(bind(&b, 0, NULL, 0, NULL), -EINVAL);
 	assert_contains(b.err.message, "no declared shape");

@@ -158,7 +158,10 @@ static void data_that_does_not_fit(void **state)
 	CASE(RG_U8, (wire_bytes(&t, TENSOR_RAW, "ab", 2), wire_bytes(&t, TENSOR_RAW, "ab", 2)), -EINVAL,
 	     "raw_data stands twice");
 	CASE(RG_U8, wire_int(&t, TENSOR_RAW, 1), -EBADMSG, "raw_data has the wrong wire type");
-	CASE(RG_STRING, wire_str(&t, TENSOR_STRING, "a"), RG_ENOTSUP_MODEL, "tensors of strings");
+	CASE(RG_STRING, wire_str(&t, TENSOR_STRING, "a"), -EINVAL, "string_data holds 1 entries");
+	CASE(RG_STRING, (wire_str(&t, TENSOR_STRING, "a"), wire_bytes(&t, TENSOR_STRING, "a\0b", 3)),
+	     RG_ENOTSUP_MODEL, "a string holds a NUL byte");
+	CASE(RG_STRING, wire_bytes(&t, TENSOR_RAW, "0123456789abcdef", 16), -EINVAL, "cannot stand in raw_data");
 	CASE(RG_DTYPE_COUNT, (void)0, RG_ENOTSUP_MODEL, "element type 27 is not known");
 	CASE(RG_UNDEFINED, (void)0, -EINVAL, "data_type is missing");
 	CASE(RG_U8, wire_bytes(&t, TENSOR_SEGMENT, "", 0), RG_ENOTSUP_MODEL, "segments");
@@ -334,17 +337,34 @@ static void nodes(void **state)
 	expect_error(&m, RG_ENOTSUP_MODEL, "initializer 'sparse': sparse initializers");
 }
 
-/* A graph input that is a sequence: type 4 of TypeProto. */
-static void other_types(void **state)
+/* A model whose input 'odd' has the type whose TypeProto is `bytes`. */
+static struct wire model_with_type(const void *bytes, size_t n)
 {
-	struct wire g = relu_graph(), v = { 0 }, type = { 0 }, m;
+	struct wire g = relu_graph(), v = { 0 }, type = { 0 };
 
-	wire_bytes(&type, 4, "\x0a\x00", 2);
-	wire_str(&v, 1, "seq");
+	wire_raw(&type, bytes, n);
+	wire_str(&v, 1, "odd");
 	wire_msg(&v, 2, &type);
 	wire_msg(&g, GRAPH_INPUT, &v);
-	m = wire_model(8, 13, &g);
-	expect_error(&m, RG_ENOTSUP_MODEL, "input 'seq': it is a sequence");
+	return wire_model(8, 13, &g);
+}
+
+/* TypeProto: 4 sequence, 5 map, 8 sparse, 9 optional; their element type is 1. */
+static void other_types(void **state)
+{
+	struct wire m;
+
+	m = model_with_type("\x2a\x00", 2);
+	expect_error(&m, RG_ENOTSUP_MODEL, "input 'odd': it is a map");
+	m = model_with_type("\x42\x00", 2);
+	expect_error(&m, RG_ENOTSUP_MODEL, "input 'odd': it is a sparse tensor");
+	/* sequence(map), sequence(sequence(tensor)), optional(optional(tensor)) */
+	m = model_with_type("\x22\x04\x0a\x02\x2a\x00", 6);
+	expect_error(&m, RG_ENOTSUP_MODEL, "input 'odd': it is a map");
+	m = model_with_type("\x22\x08\x0a\x06\x22\x04\x0a\x02\x0a\x00", 10);
+	expect_error(&m, RG_ENOTSUP_MODEL, "input 'odd': it is a sequence of sequences");
+	m = model_with_type("\x4a\x08\x0a\x06\x4a\x04\x0a\x02\x0a\x00", 10);
+	expect_error(&m, RG_ENOTSUP_MODEL, "input 'odd': it is an optional inside of another type");
 }
 
 static void empty_graph(void **state)
