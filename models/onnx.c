@@ -289,3 +289,22 @@ int rg_onnx_load_tensor(const char *path, struct rg_tensor *t, char **name, stru
 		rg_free(found.name);
 	return 0;
 }
+
+int rg_onnx_load_tensor_memory(const void *data, size_t size_bytes, struct rg_tensor *t, struct rg_error *err)
+{
+	struct onnx_tensor found = { 0 };
+	struct onnx_reader r;
+	pb_istream_t stream;
+	int rc = onnx_reader_memory(&r, data, size_bytes, err);
+
+	memset(t, 0, sizeof(*t));
+	if (!rc) {
+		stream = onnx_stream(&r, 0, r.src.size);
+		rc = onnx_read_tensor(&r, &stream, &found);
+	}
+	onnx_reader_close(&r);
+	rg_free(found.name);
+	if (!rc)
+		*t = found.t;
+	return rc;
+}

@@ -30,5 +30,7 @@ int rg_onnx_load_memory(const void *data, size_t size_bytes, const char *name,
  * the tensor's name (rg_free).
  */
 int rg_onnx_load_tensor(const char *path, struct rg_tensor *t, char **name, struct rg_error *err);
+/* The same from memory; external data is refused. */
+int rg_onnx_load_tensor_memory(const void *data, size_t size_bytes, struct rg_tensor *t, struct rg_error *err);
 
 #endif

@@ -41,7 +41,7 @@ const struct rg_op rg_ops_control[] = {
 	  .min_out = 1, .max_out = -1, .versions = { 1, 11, 13, 16, 19, 21, 23, 24, 25 }, .supported_from = 1,
 	  .supported_to = 25, .infer = infer_if },
 	EXEC("Loop", RG_KIND_CONTROL, 0, -1, 1, -1, 1, 25, 1, 11, 13, 16, 19, 21, 23, 24, 25),
-	EXEC("Scan", RG_KIND_CONTROL, 1, -1, 1, -1, 8, 25, 8, 9, 11, 16, 19, 21, 23, 24, 25),
+	EXEC("Scan", RG_KIND_CONTROL, 0, -1, 1, -1, 8, 25, 8, 9, 11, 16, 19, 21, 23, 24, 25),
 	EXEC("SequenceEmpty", RG_KIND_MOVE, 0, 0, 1, 1, 11, 11, 11),
 	EXEC("SequenceConstruct", RG_KIND_MOVE, 1, -1, 1, 1, 11, 11, 11),
 	EXEC("SequenceAt", RG_KIND_MOVE, 2, 2, 1, 1, 11, 11, 11),

@@ -12,6 +12,7 @@
 #include "models/onnx.h"
 #include "sys/cpu.h"
 #include "tests/conformance/compare.h"
+#include "tests/conformance/holder.h"
 
 /* What ONNX's own runner uses. */
 #define RTOL 1e-3
@@ -39,6 +40,7 @@ static const struct { const char *prefix; double atol; } noisy[] = {
 struct data_set {
 	int n_inputs, n_outputs;
 	struct rg_tensor inputs[MAX_TENSORS], outputs[MAX_TENSORS];
+	struct rg_item *input_items[MAX_TENSORS], *output_items[MAX_TENSORS]; /* of what is no plain tensor */
 };
 
 /* What one data set needs, so that one place frees it. */
@@ -64,18 +66,26 @@ static bool exists(const char *path)
 	return stat(path, &st) == 0;
 }
 
-/* DIR/KIND_0.pb, DIR/KIND_1.pb, ... until one is not there. */
-static int load_tensors(const char *dir, const char *kind, struct rg_tensor *out, int *n,
-			struct rg_error *err)
+/* DIR/KIND_0.pb, DIR/KIND_1.pb, ... until one is not there. `values`: the n_values
+ * of the graph that they are for, whose kinds say what the files hold. */
+static int load_tensors(const char *dir, const char *kind, const struct rg_graph *g, const int *values,
+			int n_values, struct rg_tensor *out, struct rg_item **items, int *n, struct rg_error *err)
 {
 	char path[4096];
 
 	for (*n = 0; *n < MAX_TENSORS; (*n)++) {
+		enum rg_value_kind holds = *n < n_values ? g->values[values[*n]].kind : RG_VALUE_TENSOR;
 		int code;
 
 		snprintf(path, sizeof(path), "%s/%s_%d.pb", dir, kind, *n);
 		if (!exists(path))
 			return 0;
+		if (holds != RG_VALUE_TENSOR) {
+			items[*n] = holder_load(path, holds, err);
+			if (!items[*n])
+				return err->code;
+			continue;
+		}
 		code = rg_onnx_load_tensor(path, &out[*n], NULL, err);
 		if (code)
 			return code;
@@ -139,11 +149,12 @@ static int bind_shapes(struct run *run, struct rg_error *err)
 	for (int i = 0; i < n && !code; i++) {
 		const struct rg_value *v = &run->graph->values[run->graph->inputs[i]];
 
-		b.shapes[i].input = v->name;
-		b.shapes[i].shape = run->set->inputs[i].shape;
+		if (run->set->input_items[i])
+			continue;
+		b.shapes[b.n_shapes].input = v->name;
+		b.shapes[b.n_shapes++].shape = run->set->inputs[i].shape;
 		code = check_declared(v, &run->set->inputs[i], err);
 	}
-	b.n_shapes = n;
 	if (!code)
 		code = rg_graph_bind(run->graph, &b, err);
 	rg_free(b.shapes);
@@ -169,9 +180,11 @@ static int prepare(struct run *run, const char *model, const char *dir, struct r
 	}
 	code = rg_onnx_load(model, NULL, &run->graph, err);
 	if (!code)
-		code = load_tensors(dir, "input", run->set->inputs, &run->set->n_inputs, err);
+		code = load_tensors(dir, "input", run->graph, run->graph->inputs, run->graph->n_inputs, run->set->inputs,
+				    run->set->input_items, &run->set->n_inputs, err);
 	if (!code)
-		code = load_tensors(dir, "output", run->set->outputs, &run->set->n_outputs, err);
+		code = load_tensors(dir, "output", run->graph, run->graph->outputs, run->graph->n_outputs,
+				    run->set->outputs, run->set->output_items, &run->set->n_outputs, err);
 	if (!code) {
 		restore_bf16(run->graph, run->graph->inputs, run->graph->n_inputs, run->set->inputs);
 		restore_bf16(run->graph, run->graph->outputs, run->graph->n_outputs, run->set->outputs);
@@ -190,6 +203,11 @@ static int fill_inputs(struct run *run, struct rg_error *err)
 		const struct rg_tensor *have = &run->set->inputs[i];
 		struct rg_tensor want = rg_exec_input(run->exec, i);
 
+		if (run->set->input_items[i]) {
+			if (rg_exec_set_input(run->exec, i, run->set->input_items[i], err))
+				return err->code;
+			continue;
+		}
 		if (want.dtype != have->dtype || !rg_shape_equal(&want.shape, &have->shape))
 			return rg_error_set(err, -EINVAL, "input %d: the plan takes %s, the data is %s", i,
 					    rg_dtype_name(want.dtype), rg_dtype_name(have->dtype));
@@ -256,6 +274,12 @@ static void check_outputs(struct run *run, struct case_result *r)
 		struct rg_tensor got = rg_exec_output(run->exec, i);
 		double rtol = got.dtype == RG_BF16 ? RTOL_BF16 : RTOL;
 
+		if (run->set->output_items[i] &&
+		    holders_agree(rg_exec_output_item(run->exec, i), run->set->output_items[i], rtol, ATOL, why,
+				  sizeof(why)))
+			continue;
+		if (run->set->output_items[i])
+			goto wrong;
 		if (random ? could_be_drawn(&got, &run->set->outputs[i], why, sizeof(why)) :
 		    tensors_agree(&got, &run->set->outputs[i], rtol, atol_of(run->name), why, sizeof(why))) {
 			int64_t ulp = random ? -1 : tensors_ulp(&got, &run->set->outputs[i]);
@@ -263,6 +287,7 @@ static void check_outputs(struct run *run, struct case_result *r)
 			r->ulp = ulp > r->ulp ? ulp : r->ulp;
 			continue;
 		}
+wrong:
 		r->outcome = CASE_WRONG;
 		snprintf(r->reason, sizeof(r->reason), "output %d: %s", i, why);
 		return;
@@ -277,6 +302,8 @@ static void run_free(struct run *run)
 	for (int i = 0; i < MAX_TENSORS; i++) {
 		rg_free(run->set->inputs[i].data);
 		rg_free(run->set->outputs[i].data);
+		rg_item_unref(run->set->input_items[i]);
+		rg_item_unref(run->set->output_items[i]);
 	}
 }
 

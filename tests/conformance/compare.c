@@ -63,6 +63,14 @@ static int64_t first_difference(const struct rg_tensor *got, const struct rg_ten
 {
 	size_t size = rg_dtype_bytes(want->dtype);
 
+	if (want->dtype == RG_STRING) {
+		const char *const *x = got->data, *const *y = want->data;
+
+		for (int64_t i = 0; i < count; i++)
+			if (strcmp(x[i] ? x[i] : "", y[i] ? y[i] : ""))
+				return i;
+		return -1;
+	}
 	if (is_inexact(want->dtype)) {
 		for (int64_t i = 0; i < count; i++)
 			if (!numbers_agree(tensor_number(got, i), tensor_number(want, i), rtol, atol))
