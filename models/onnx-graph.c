@@ -189,7 +189,6 @@ struct type_ctx {
 	bool seen, has_shape;
 	const char *other;  /* "a map": nothing that can be taken */
 	enum rg_value_kind kind;
-	int depth;          /* of the type: an optional of a sequence of tensors is 2 */
 	enum rg_dtype dtype;
 	int rank;
 	struct rg_dim dim[RG_MAX_RANK];
@@ -267,14 +266,15 @@ static bool holder_type_cb(pb_istream_t *stream, const pb_field_t *field, void *
 
 	_Static_assert(onnx_TypeProto_Sequence_elem_type_tag == onnx_TypeProto_Optional_elem_type_tag,
 		       "one decoder reads both");
+	if (sequence ? c->kind == RG_VALUE_SEQUENCE || c->kind == RG_VALUE_OPTIONAL_SEQUENCE :
+		       c->kind != RG_VALUE_TENSOR) {
+		c->other = sequence ? "a sequence of sequences" : "an optional inside of another type";
+		return onnx_stream_skip(stream);
+	}
 	if (sequence)
 		c->kind = c->kind == RG_VALUE_OPTIONAL ? RG_VALUE_OPTIONAL_SEQUENCE : RG_VALUE_SEQUENCE;
 	else
 		c->kind = RG_VALUE_OPTIONAL;
-	if (c->depth++ > (sequence ? 1 : 0)) {
-		c->other = sequence ? "a sequence of sequences" : "an optional inside of another type";
-		return onnx_stream_skip(stream);
-	}
 	onnx_set_cb(&m.elem_type, type_cb, c);
 	return pb_decode(stream, onnx_TypeProto_Sequence_fields, &m) ||
 	       onnx_decode_failed(c->r, stream, "a type") == 0;

@@ -190,12 +190,15 @@ static int migrate(struct rg_store *s, struct rg_error *err)
 	if (rc)
 		return rc;
 	rc = identify(s, &version, &empty, err); /* again: another process may have been faster */
+	/* Migrations may write to the schema table; nobody else may. */
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
 	for (int64_t v = version; !rc && v < rg_store_n_migrations; v++) {
 		int code = sqlite3_exec(s->db, rg_store_migrations[v], NULL, NULL, NULL);
 
 		if (code != SQLITE_OK)
 			rc = rg_store_fail(s, code, err, "migrating the database to version %" PRId64, v + 1);
 	}
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	if (!rc && version < rg_store_n_migrations) {
 		snprintf(pragma, sizeof(pragma), "PRAGMA application_id = %d; PRAGMA user_version = %d",
 			 RG_STORE_APPLICATION_ID, rg_store_n_migrations);

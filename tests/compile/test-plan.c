@@ -224,7 +224,8 @@ static void test_bound_input(void **state)
 	rg_graph_free(g);
 }
 
-/* An input too large to be a shape: its value must not be asked for. */
+/* An input too large to be a shape: its value must not be asked for; what depends
+ * on it, and only that, is left to the dynamic path. */
 static void test_computed_shape(void **state)
 {
 	struct rg_error err = RG_ERROR_INIT;
@@ -233,12 +234,24 @@ static void test_computed_shape(void **state)
 	struct rg_plan *p;
 
 	make_input(g, "x", RG_F32, "1000x1000");
-	make_node(g, "NonZero", "x", "y");
-	make_output(g, "y");
+	make_node(g, "Relu", "x", "r");
+	make_node(g, "NonZero", "r", "y");
+	make_node(g, "Neg", "y", "z");
+	make_output(g, "z");
+	make_output(g, "r");
 	make_finish(g);
-	assert_int_equal(rg_plan_make(g, &opt, &p, &err), RG_ENOTSUP_MODEL);
-	assert_non_null(strstr(err.where, "n:y"));
-	assert_null(p);
+	assert_int_equal(rg_plan_make(g, &opt, &p, &err), 0);
+	assert_int_equal(p->n_steps, 3);
+	assert_int_equal(p->n_dynamic, 2);
+	assert_false(p->steps[0].dynamic);
+	assert_string_equal(rg_step_kernel_name(&p->steps[1]), "dynamic");
+	assert_non_null(strstr(p->steps[1].reason, "depends on the value"));
+	assert_non_null(strstr(p->steps[2].reason, "it reads 'y'"));
+	assert_int_equal(p->steps[1].cost.flops, -1);
+	assert_int_equal(plan_value(p, "y")->place, RG_PLACE_DYNAMIC);
+	assert_int_equal(plan_value(p, "r")->place, RG_PLACE_ARENA);
+	assert_int_equal(p->n_edges, 2);
+	rg_plan_free(p);
 	rg_graph_free(g);
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "make-run.h"
+#include "store/internal.h"
 
 static char dir[64], path[128];
 
@@ -501,6 +502,35 @@ static void every_allocation_may_fail(void **state)
 		      (unsigned long long)passed_without);
 }
 
+/* A database of the first version, with a row, opens as one of the newest. */
+static void an_older_database_is_migrated(void **state)
+{
+	sqlite3 *db;
+	char *why = NULL, *sql;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, rg_store_migrations[0], NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s", why);
+	sql = sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = 1;"
+			      "INSERT INTO run VALUES (1,NULL,'m','m',NULL,'','',1,1,NULL,NULL,NULL,1,1,1,'');"
+			      "INSERT INTO tensor VALUES (1,0,'x','float32','1',4,'unused',NULL,NULL,NULL,NULL,0,0,0)",
+			      RG_STORE_APPLICATION_ID);
+	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s", why);
+	sqlite3_free(sql);
+	sqlite3_close(db);
+	rg_store_close(open_db(RG_STORE_WRITE));
+	assert_true(query("PRAGMA user_version") == rg_store_n_migrations);
+	assert_true(query("SELECT COUNT(*) FROM tensor WHERE place = 'unused'") == 1);
+	assert_true(query("SELECT COUNT(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "INSERT INTO tensor VALUES (1,1,'y','','',NULL,'dynamic',NULL,NULL,NULL,NULL,"
+					  "0,0,0)", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "INSERT INTO tensor VALUES (1,2,'z','','',NULL,'elsewhere',NULL,NULL,NULL,"
+					  "NULL,0,0,0)", NULL, NULL, NULL), SQLITE_CONSTRAINT);
+	sqlite3_close(db);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 
 int main(void)
@@ -516,6 +546,7 @@ int main(void)
 		TEST(a_view_in_place_of_a_table_is_refused),
 		TEST(a_damaged_file_never_crashes),
 		TEST(every_allocation_may_fail),
+		TEST(an_older_database_is_migrated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
