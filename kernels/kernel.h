@@ -65,6 +65,8 @@ struct rg_kernel {
 /* All kernels compiled in, grouped by file. */
 int rg_kernel_count(void);
 const struct rg_kernel *rg_kernel_at(int i);
+/* All kernels of an operator, in the order of the tables; returns how many. */
+int rg_kernel_list(const char *domain, const char *op_type, const struct rg_kernel *const **out);
 /* The kernel of that name for an operator, or NULL. */
 const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, const char *name);
 /* The best one for a call within `isa`, or NULL when there is none. */

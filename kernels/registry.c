@@ -1,10 +1,12 @@
 /*
- * The registry: one list of the tables, and look-ups over it. A look-up walks
- * the few hundred entries; it happens once a step while planning, never during
- * a run.
+ * The registry: one list of the tables, and look-ups over it, by operator in an
+ * index that the first look-up sorts. They happen once a step while planning,
+ * never during a run.
  */
 #include "kernels/kernel.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/tables.h"
@@ -70,6 +72,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_view,
 	&rg_kernels_ref_window,
 };
+#define MAX_KERNELS 4096
 #define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 
 int rg_kernel_count(void)
@@ -99,39 +102,92 @@ static const char *plain_domain(const char *domain)
 	return !domain || !strcmp(domain, "ai.onnx") ? "" : domain;
 }
 
-static bool is_for(const struct rg_kernel *k, const char *domain, const char *op_type)
+/* ---- by operator ---- */
+
+static const struct rg_kernel **sorted; /* by operator, then as the tables list them */
+static int n_sorted;
+static pthread_once_t sorted_once = PTHREAD_ONCE_INIT;
+
+struct entry {
+	const struct rg_kernel *k;
+	int order;
+};
+
+static int compare(const char *op_type, const char *domain, const struct rg_kernel *k)
 {
-	return !strcmp(k->op_type, op_type) && !strcmp(plain_domain(k->domain), plain_domain(domain));
+	int c = strcmp(op_type, k->op_type);
+
+	return c ? c : strcmp(domain, plain_domain(k->domain));
+}
+
+static int compare_entries(const void *pa, const void *pb)
+{
+	const struct entry *a = pa, *b = pb;
+	int c = compare(a->k->op_type, plain_domain(a->k->domain), b->k);
+
+	return c ? c : a->order - b->order;
+}
+
+/* Lives as long as the process; not made through rg_alloc, whose failures are for
+ * those who can report them. */
+static void sort_kernels(void)
+{
+	static const struct rg_kernel *room[MAX_KERNELS];
+	static struct entry all[MAX_KERNELS];
+
+	for (int t = 0; t < N_TABLES; t++)
+		for (int i = 0; i < tables[t]->count && n_sorted < MAX_KERNELS; i++, n_sorted++)
+			all[n_sorted] = (struct entry){ &tables[t]->kernels[i], n_sorted };
+	qsort(all, (size_t)n_sorted, sizeof(all[0]), compare_entries);
+	for (int i = 0; i < n_sorted; i++)
+		room[i] = all[i].k;
+	sorted = room;
+}
+
+int rg_kernel_list(const char *domain, const char *op_type, const struct rg_kernel *const **out)
+{
+	int low = 0, high, n = 0;
+
+	domain = plain_domain(domain);
+	pthread_once(&sorted_once, sort_kernels);
+	high = n_sorted;
+	while (low < high) {
+		int mid = low + (high - low) / 2;
+
+		if (compare(op_type, domain, sorted[mid]) > 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*out = sorted + low;
+	while (low + n < n_sorted && compare(op_type, domain, sorted[low + n]) == 0)
+		n++;
+	return n;
 }
 
 const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, const char *name)
 {
-	for (int t = 0; t < N_TABLES; t++) {
-		for (int i = 0; i < tables[t]->count; i++) {
-			const struct rg_kernel *k = &tables[t]->kernels[i];
+	const struct rg_kernel *const *list;
+	int n = rg_kernel_list(domain, op_type, &list);
 
-			if (is_for(k, domain, op_type) && !strcmp(k->name, name))
-				return k;
-		}
-	}
+	for (int i = 0; i < n; i++)
+		if (!strcmp(list[i]->name, name))
+			return list[i];
 	return NULL;
 }
 
 const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa)
 {
-	const struct rg_kernel *best = NULL;
+	const struct rg_kernel *best = NULL, *const *list;
+	int n = rg_kernel_list(c->node->domain, c->node->op_type, &list);
 
-	for (int t = 0; t < N_TABLES; t++) {
-		for (int i = 0; i < tables[t]->count; i++) {
-			const struct rg_kernel *k = &tables[t]->kernels[i];
+	for (int i = 0; i < n; i++) {
+		const struct rg_kernel *k = list[i];
 
-			if (!is_for(k, c->node->domain, c->node->op_type) || (k->isa & ~isa))
-				continue;
-			if (best && k->rank <= best->rank)
-				continue;
-			if (!k->supports || k->supports(c))
-				best = k;
-		}
+		if ((k->isa & ~isa) || (best && k->rank <= best->rank))
+			continue;
+		if (!k->supports || k->supports(c))
+			best = k;
 	}
 	return best;
 }

@@ -35,16 +35,16 @@ static int64_t align_up(int64_t v)
 }
 
 /*
- * `placed` holds the items that have an offset, ascending by it. Returns the
- * position at which the new item keeps that order.
+ * The lowest offset for the item among those in the list, which is ascending by
+ * offset; those that live at other times are passed over.
  */
-static int first_fit(struct rg_arena_item *const *placed, int n, struct rg_arena_item *item)
+static int64_t first_fit(struct rg_arena_item *const *list, int n, const struct rg_arena_item *item)
 {
 	int64_t end = 0; /* of everything that is alive at the same time and lies below */
-	int i, at;
+	int i;
 
 	for (i = 0; i < n; i++) {
-		const struct rg_arena_item *p = placed[i];
+		const struct rg_arena_item *p = list[i];
 
 		if (p->last < item->first || p->first > item->last)
 			continue;
@@ -53,10 +53,93 @@ static int first_fit(struct rg_arena_item *const *placed, int n, struct rg_arena
 		if (p->offset_bytes + p->size_bytes > end)
 			end = align_up(p->offset_bytes + p->size_bytes);
 	}
-	item->offset_bytes = end;
-	for (at = n; at > 0 && placed[at - 1]->offset_bytes > end; at--)
-		continue;
-	return at;
+	return end;
+}
+
+/*
+ * The items that have an offset. In a long graph most of them live at other times
+ * than the next one: a tree over the items in order of their first step, which
+ * knows the latest last step below each node, finds those that do not. Where many
+ * live at once, one pass over all of them in order of offset is cheaper; that
+ * list is brought up to date when it is needed.
+ */
+#define FEW 256
+
+struct placer {
+	struct rg_arena_item **by_first; /* all n items */
+	int *latest;                     /* heap of 2 * width; -1: nothing placed below */
+	int *rank;                       /* of item i of the caller in by_first */
+	struct rg_arena_item **placed;   /* the first n_sorted ascend by offset */
+	int n, width, n_placed, n_sorted;
+	struct rg_arena_item *found[FEW];
+	int n_found;
+};
+
+static int by_first_step(const void *pa, const void *pb)
+{
+	const struct rg_arena_item *a = *(struct rg_arena_item *const *)pa;
+	const struct rg_arena_item *b = *(struct rg_arena_item *const *)pb;
+
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+static int by_offset(const void *pa, const void *pb)
+{
+	const struct rg_arena_item *a = *(struct rg_arena_item *const *)pa;
+	const struct rg_arena_item *b = *(struct rg_arena_item *const *)pb;
+
+	return a->offset_bytes < b->offset_bytes ? -1 : a->offset_bytes > b->offset_bytes;
+}
+
+/* Gathers the placed items below node `at` that live while `item` does; false
+ * when they are many. Depth is log2 of their number. */
+static bool gather(struct placer *p, int at, const struct rg_arena_item *item, int low, int high)
+{
+	if (low >= p->n || p->latest[at] < item->first || p->by_first[low]->first > item->last)
+		return true;
+	if (high - low == 1) {
+		if (p->n_found == FEW)
+			return false;
+		p->found[p->n_found++] = p->by_first[low];
+		return true;
+	}
+	return gather(p, 2 * at, item, low, (low + high) / 2) &&
+	       gather(p, 2 * at + 1, item, (low + high) / 2, high);
+}
+
+/* Sorts what came since the last time and merges it, from the back, into the rest. */
+static void sort_placed(struct placer *p, struct rg_arena_item **room)
+{
+	int n_new = p->n_placed - p->n_sorted, i = p->n_sorted - 1, k = n_new - 1, at = p->n_placed - 1;
+
+	if (n_new == 0)
+		return;
+	memcpy(room, p->placed + p->n_sorted, (size_t)n_new * sizeof(room[0]));
+	qsort(room, (size_t)n_new, sizeof(room[0]), by_offset);
+	for (; k >= 0; at--) {
+		if (i >= 0 && p->placed[i]->offset_bytes > room[k]->offset_bytes)
+			p->placed[at] = p->placed[i--];
+		else
+			p->placed[at] = room[k--];
+	}
+	p->n_sorted = p->n_placed;
+}
+
+static void place(struct placer *p, struct rg_arena_item *item, int rank, struct rg_arena_item **room)
+{
+	int at = p->width + rank;
+
+	p->n_found = 0;
+	if (gather(p, 1, item, 0, p->width)) {
+		qsort(p->found, (size_t)p->n_found, sizeof(p->found[0]), by_offset);
+		item->offset_bytes = first_fit(p->found, p->n_found, item);
+	} else {
+		sort_placed(p, room);
+		item->offset_bytes = first_fit(p->placed, p->n_placed, item);
+	}
+	p->placed[p->n_placed++] = item;
+	for (; at >= 1 && p->latest[at] < item->last; at /= 2)
+		p->latest[at] = item->last;
 }
 
 struct event {
@@ -124,7 +207,8 @@ static int check_items(const struct rg_arena_item *items, int n, struct rg_error
 int rg_arena_place(struct rg_arena_item *items, int n, int64_t *arena_bytes, int64_t *lower_bound_bytes,
 		   struct rg_error *err)
 {
-	struct rg_arena_item **order, **placed;
+	struct placer p = { .n = n, .width = 1 };
+	struct rg_arena_item **order, **room;
 	int64_t height = 0;
 	int i, rc;
 
@@ -136,27 +220,38 @@ int rg_arena_place(struct rg_arena_item *items, int n, int64_t *arena_bytes, int
 		rc = max_load(items, n, lower_bound_bytes, err);
 	if (rc)
 		return rc;
+	while (p.width < n)
+		p.width *= 2;
 	order = rg_calloc((size_t)n, sizeof(struct rg_arena_item *));
-	placed = rg_calloc((size_t)n, sizeof(struct rg_arena_item *));
-	if (!order || !placed) {
-		rg_free(order);
-		rg_free(placed);
-		return rg_error_nomem(err, (size_t)n * sizeof(struct rg_arena_item *));
+	room = rg_calloc((size_t)n, sizeof(struct rg_arena_item *));
+	p.by_first = rg_calloc((size_t)n, sizeof(struct rg_arena_item *));
+	p.placed = rg_calloc((size_t)n, sizeof(struct rg_arena_item *));
+	p.rank = rg_calloc((size_t)n, sizeof(*p.rank));
+	p.latest = rg_calloc((size_t)p.width * 2, sizeof(*p.latest));
+	if (!order || !room || !p.by_first || !p.placed || !p.rank || !p.latest) {
+		rc = rg_error_nomem(err, (size_t)n * sizeof(struct rg_arena_item *));
+		goto out;
 	}
+	for (i = 0; i < 2 * p.width; i++)
+		p.latest[i] = -1;
 	for (i = 0; i < n; i++)
-		order[i] = &items[i];
+		order[i] = p.by_first[i] = &items[i];
 	qsort(order, (size_t)n, sizeof(order[0]), by_size);
+	qsort(p.by_first, (size_t)n, sizeof(p.by_first[0]), by_first_step);
+	for (i = 0; i < n; i++)
+		p.rank[p.by_first[i] - items] = i;
 	for (i = 0; i < n; i++) {
-		int at = first_fit(placed, i, order[i]);
-		int64_t end = order[i]->offset_bytes + order[i]->size_bytes;
-
-		memmove(placed + at + 1, placed + at, (size_t)(i - at) * sizeof(placed[0]));
-		placed[at] = order[i];
-		if (end > height)
-			height = end;
+		place(&p, order[i], p.rank[order[i] - items], room);
+		if (order[i]->offset_bytes + order[i]->size_bytes > height)
+			height = order[i]->offset_bytes + order[i]->size_bytes;
 	}
-	rg_free(order);
-	rg_free(placed);
 	*arena_bytes = align_up(height);
-	return 0;
+out:
+	rg_free(order);
+	rg_free(room);
+	rg_free(p.by_first);
+	rg_free(p.placed);
+	rg_free(p.rank);
+	rg_free(p.latest);
+	return rc;
 }

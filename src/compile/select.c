@@ -36,13 +36,6 @@ int rg_select_check(const struct rg_graph *g, const struct rg_plan_options *opt,
 	return 0;
 }
 
-static bool is_for(const struct rg_kernel *k, const struct rg_node *n)
-{
-	const char *domain = k->domain ? k->domain : "";
-
-	return strcmp(k->op_type, n->op_type) == 0 && strcmp(domain, n->domain) == 0;
-}
-
 static bool supports(const struct rg_kernel *k, const struct rg_call *c)
 {
 	return !k->supports || k->supports(c);
@@ -51,15 +44,16 @@ static bool supports(const struct rg_kernel *k, const struct rg_call *c)
 /* "ref, openblas": the kernels that an operator has. */
 static void list_kernels(const struct rg_node *n, char *out, size_t cap)
 {
+	const struct rg_kernel *const *list;
+	int i, count = rg_kernel_list(n->domain, n->op_type, &list);
 	size_t len = 0;
-	int i;
 
 	out[0] = '\0';
-	for (i = 0; i < rg_kernel_count(); i++) {
-		const struct rg_kernel *k = rg_kernel_at(i);
+	for (i = 0; i < count; i++) {
+		const struct rg_kernel *k = list[i];
 		size_t need = strlen(k->name) + 2;
 
-		if (!is_for(k, n) || len + need >= cap)
+		if (len + need >= cap)
 			continue;
 		if (len) {
 			memcpy(out + len, ", ", 2);
@@ -128,8 +122,8 @@ static int no_kernel(const struct rg_call *c, struct rg_error *err)
 int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt, struct rg_arena *arena,
 		     const struct rg_kernel **kernel, const char **reason, struct rg_error *err)
 {
-	const struct rg_kernel *asked, *best;
-	int i, able = 0, rc;
+	const struct rg_kernel *asked, *best, *const *list;
+	int i, count, able = 0, rc;
 	bool by_node;
 
 	rc = find_override(c, opt, &asked, &by_node, err);
@@ -149,11 +143,9 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 	best = rg_kernel_select(c, opt->isa);
 	if (!best)
 		return no_kernel(c, err);
-	for (i = 0; i < rg_kernel_count(); i++) {
-		const struct rg_kernel *k = rg_kernel_at(i);
-
-		able += is_for(k, c->node) && !(k->isa & ~opt->isa) && supports(k, c);
-	}
+	count = rg_kernel_list(c->node->domain, c->node->op_type, &list);
+	for (i = 0; i < count; i++)
+		able += !(list[i]->isa & ~opt->isa) && supports(list[i], c);
 	*kernel = best;
 	if (asked)
 		*reason = rg_arena_printf(arena, "'%s' was asked for and cannot run it; rank %d is the "

@@ -105,6 +105,88 @@ static void test_random(void **state)
 	}
 }
 
+static int plain_by_size(const void *pa, const void *pb)
+{
+	const struct rg_arena_item *a = *(struct rg_arena_item *const *)pa, *b = *(struct rg_arena_item *const *)pb;
+
+	if (a->size_bytes != b->size_bytes)
+		return a->size_bytes < b->size_bytes ? 1 : -1;
+	if (a->first != b->first)
+		return a->first < b->first ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Greedy by size as it is written down: every item against every placed one, at
+ * the lowest multiple of 64 where it fits. */
+static void plain_place(struct rg_arena_item *it, int n)
+{
+	struct rg_arena_item **order = calloc((size_t)n, sizeof(*order));
+	int i, k;
+
+	for (i = 0; i < n; i++)
+		order[i] = &it[i];
+	qsort(order, (size_t)n, sizeof(order[0]), plain_by_size);
+	for (i = 0; i < n; i++) {
+		int64_t at = 0;
+
+		for (k = 0; k < i; k++) {
+			const struct rg_arena_item *p = order[k];
+
+			if (p->last < order[i]->first || p->first > order[i]->last ||
+			    p->offset_bytes >= at + order[i]->size_bytes ||
+			    p->offset_bytes + p->size_bytes <= at || p->size_bytes == 0)
+				continue;
+			at = (p->offset_bytes + p->size_bytes + 63) / 64 * 64;
+			k = -1; /* again, from the new place */
+		}
+		order[i]->offset_bytes = at;
+	}
+	free(order);
+}
+
+/* The index over steps finds what the plain scan finds, few alive at once or many. */
+static void test_same_as_plain(void **state)
+{
+	static struct rg_arena_item it[1500], plain[1500];
+	struct rg_error err = RG_ERROR_INIT;
+	int64_t arena, bound;
+	int round, i;
+
+	for (round = 0; round < 12; round++) {
+		uint64_t s = rg_rng_stream((uint64_t)round, "plain"), k = 0;
+		int n = 200 + round * 100, steps = round % 3 == 0 ? 5 : round % 3 == 1 ? 5000 : 100;
+
+		for (i = 0; i < n; i++) {
+			it[i].first = (int)rg_rng_integer(s, k++, 0, steps - 1);
+			it[i].last = (int)rg_rng_integer(s, k++, it[i].first,
+							 round % 3 == 1 ? it[i].first + 4 : steps - 1);
+			it[i].size_bytes = rg_rng_integer(s, k++, 1, 1000);
+			plain[i] = it[i];
+		}
+		assert_int_equal(rg_arena_place(it, n, &arena, &bound, &err), 0);
+		plain_place(plain, n);
+		for (i = 0; i < n; i++)
+			assert_int_equal(it[i].offset_bytes, plain[i].offset_bytes);
+	}
+}
+
+/* A long chain: each buffer meets two others. Quadratic, this took 20 s. */
+static void test_chain_is_linear(void **state)
+{
+	enum { N = 200000 };
+	struct rg_arena_item *it = calloc(N, sizeof(*it));
+	struct rg_error err = RG_ERROR_INIT;
+	int64_t arena, bound;
+	int i;
+
+	for (i = 0; i < N; i++)
+		it[i] = (struct rg_arena_item){ 64, i, i + 1, -1 };
+	assert_int_equal(rg_arena_place(it, N, &arena, &bound, &err), 0);
+	assert_int_equal(arena, 128);
+	assert_int_equal(bound, 128);
+	free(it);
+}
+
 /* Ratio of height to bound, as the instances' README gives it for "by size". */
 static const struct { const char *name; int n; int64_t bound; double by_size; } instances[] = {
 	{ "A", 154, 1048576, 1.290 }, { "B", 170, 1048576, 1.347 }, { "C", 203, 1039360, 1.364 },
@@ -210,6 +292,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_literature),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_same_as_plain),
+		cmocka_unit_test(test_chain_is_linear),
 		cmocka_unit_test(test_public_instances),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_no_memory),

@@ -422,6 +422,31 @@ static void test_no_memory(void **state)
 	assert_true(fails > 10);
 }
 
+/* Every kernel is found by its operator, and no list holds another's. */
+static void test_kernels_by_operator(void **state)
+{
+	const struct rg_kernel *const *list;
+	int i, k, n, listed = 0;
+
+	for (i = 0; i < rg_kernel_count(); i++) {
+		const struct rg_kernel *want = rg_kernel_at(i);
+		int found = 0, first = 0;
+
+		n = rg_kernel_list(want->domain, want->op_type, &list);
+		for (k = 0; k < n; k++) {
+			assert_string_equal(list[k]->op_type, want->op_type);
+			found += list[k] == want;
+			first += k == 0 && list[k] == want;
+		}
+		assert_int_equal(found, 1);
+		listed += first ? n : 0;
+	}
+	assert_int_equal(listed, rg_kernel_count());
+	assert_int_equal(rg_kernel_list("", "NoSuchOperator", &list), 0);
+	assert_int_equal(rg_kernel_list("no.such.domain", "Relu", &list), 0);
+	assert_int_equal(rg_kernel_list("ai.onnx", "Relu", &list), rg_kernel_list(NULL, "Relu", &list));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_checker),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_kernels_by_operator),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
