@@ -212,7 +212,13 @@ static int read_model(struct onnx_reader *r, struct rg_graph *g)
 		name_other_format(r);
 	if (!rc && r->n_functions)
 		rc = onnx_inline_functions(r, g);
-	return rc ? rc : rg_graph_finish(g, r->err);
+	if (!rc)
+		rc = rg_graph_finish(g, r->err);
+	if (!rc && g->n_outputs == 0) {
+		rg_error_set(r->err, -EINVAL, "the model has no outputs: there is nothing that it computes");
+		rc = rg_error_hint(r->err, "export the model again, with its outputs");
+	}
+	return rc;
 }
 
 static int load(struct onnx_reader *r, struct rg_graph **out)

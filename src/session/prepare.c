@@ -167,6 +167,9 @@ static int plan(const struct rg_session_options *o, struct rg_prepared *p, struc
 	rc = rg_plan_make(p->model->graph, &po, &p->plan, err);
 	p->plan_end_ns = rg_clock_now_ns();
 	rg_free(po.overrides);
+	if (rc == -EINVAL && !err->hint[0])
+		rg_error_hint(err, "the model does not fit together, or not with the given shapes: export it again, "
+			      "or change --shape and --dim");
 	return rc;
 }
 

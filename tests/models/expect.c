@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -80,5 +81,55 @@ struct wire model_with_tensor(struct wire *t)
 	struct wire g = relu_graph();
 
 	wire_msg(&g, GRAPH_INITIALIZER, t);
+	return wire_model(8, 13, &g);
+}
+
+static size_t varint_len(size_t v)
+{
+	size_t n = 1;
+
+	for (; v > 0x7f; v >>= 7)
+		n++;
+	return n;
+}
+
+/* The inner graph stands last in each message, so that only lengths have to be
+ * known, from the inside out. */
+struct wire nested_model(const char *op, const char *name, int levels)
+{
+	struct wire g = { 0 }, inner = relu_graph(), node = wire_node(op, "x", NULL, "y"), head = { 0 }, v;
+	size_t *len = calloc((size_t)levels + 1, sizeof(*len)), attr, body;
+
+	v = wire_value("x", RG_F32, -1, NULL);
+	wire_msg(&head, GRAPH_INPUT, &v);
+	v = wire_value("y", RG_F32, -1, NULL);
+	wire_msg(&head, GRAPH_OUTPUT, &v);
+#define ATTR_LEN(n) (2 + strlen(name) + 1 + varint_len(n) + (n)) /* name, then g */
+#define NODE_LEN(n) (node.len + 1 + varint_len(n) + (n))      /* its fields, then the attribute */
+	len[0] = inner.len;
+	for (int i = 1; i <= levels; i++) {
+		body = NODE_LEN(ATTR_LEN(len[i - 1]));
+		len[i] = head.len + 1 + varint_len(body) + body;
+	}
+	for (int i = levels; i > 0; i--) {
+		attr = ATTR_LEN(len[i - 1]);
+		wire_raw(&g, head.p, head.len);
+		wire_tag(&g, GRAPH_NODE, 2);
+		wire_varint(&g, NODE_LEN(attr));
+		wire_raw(&g, node.p, node.len);
+		wire_tag(&g, NODE_ATTR, 2);
+		wire_varint(&g, attr);
+		wire_str(&g, ATTR_NAME, name);
+		wire_tag(&g, ATTR_G, 2);
+		wire_varint(&g, len[i - 1]);
+	}
+#undef ATTR_LEN
+#undef NODE_LEN
+	wire_raw(&g, inner.p, inner.len);
+	assert_int_equal(g.len, len[levels]);
+	wire_free(&inner);
+	wire_free(&node);
+	wire_free(&head);
+	free(len);
 	return wire_model(8, 13, &g);
 }

@@ -22,5 +22,8 @@ struct wire graph_of(struct wire *node);
 struct wire relu_graph(void);
 /* That graph with an initialiser, which is freed, as a model. */
 struct wire model_with_tensor(struct wire *t);
+/* A node with a subgraph in the attribute `name`, which holds a node with a
+ * subgraph ... */
+struct wire nested_model(const char *op, const char *name, int levels);
 
 #endif
