@@ -65,6 +65,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_slice,
 	&rg_kernels_ref_softmax,
 	&rg_kernels_ref_topk,
+	&rg_kernels_ref_train,
 	&rg_kernels_ref_transpose,
 	&rg_kernels_ref_trees,
 	&rg_kernels_ref_unary,

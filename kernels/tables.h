@@ -70,6 +70,7 @@ extern const struct rg_kernel_table rg_kernels_ref_select;
 extern const struct rg_kernel_table rg_kernels_ref_slice;
 extern const struct rg_kernel_table rg_kernels_ref_softmax;
 extern const struct rg_kernel_table rg_kernels_ref_topk;
+extern const struct rg_kernel_table rg_kernels_ref_train;
 extern const struct rg_kernel_table rg_kernels_ref_transpose;
 extern const struct rg_kernel_table rg_kernels_ref_trees;
 extern const struct rg_kernel_table rg_kernels_ref_unary;

@@ -135,6 +135,52 @@ static void scale_channel(const struct rg_call *c, int64_t first, int64_t n, dou
 	}
 }
 
+/* Mean and variance of every image's channel k. */
+static void channel_moments(const struct rg_tensor *x, int64_t batch, int64_t channels, int64_t inner, int64_t k,
+			    double *mean, double *var)
+{
+	double sum = 0, m, v;
+
+	for (int64_t b = 0; b < batch; b++) {
+		moments(x, (b * channels + k) * inner, inner, &m, &v);
+		sum += m;
+	}
+	*mean = sum / (double)batch;
+	sum = 0;
+	/* the variance around the common mean, image by image */
+	for (int64_t b = 0; b < batch; b++) {
+		moments(x, (b * channels + k) * inner, inner, &m, &v);
+		sum += v + (m - *mean) * (m - *mean);
+	}
+	*var = sum / (double)batch;
+}
+
+static int run_batch_training(const struct rg_call *c)
+{
+	const struct rg_shape *s = &c->in[0].shape;
+	double eps = (double)rg_node_float(c->node, "epsilon", 1e-5f);
+	double momentum = (double)rg_node_float(c->node, "momentum", 0.9f);
+	int64_t batch = s->dim[0], channels = rg_shape_count(&c->in[1].shape), inner;
+
+	if (channels == 0)
+		return 0;
+	inner = s->rank > 2 ? rg_shape_count_range(s, 2, s->rank) : 1;
+	for (int64_t k = 0; k < channels; k++) {
+		const double weight[] = { momentum, 1 - momentum };
+		double now[2], a;
+
+		channel_moments(&c->in[0], batch, channels, inner, k, &now[0], &now[1]);
+		for (int i = 0; i < 2; i++)
+			if (wanted(c, 1 + i))
+				rg_ref_set(&c->out[1 + i], k,
+					   rg_ref_get(&c->in[3 + i], k) * weight[0] + now[i] * weight[1]);
+		a = rg_ref_get(&c->in[1], k) / sqrt(now[1] + eps);
+		for (int64_t b = 0; b < batch; b++)
+			scale_channel(c, (b * channels + k) * inner, inner, now[0], a, rg_ref_get(&c->in[2], k));
+	}
+	return 0;
+}
+
 static int run_batch(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	const struct rg_shape *s = &c->in[0].shape;
@@ -143,6 +189,8 @@ static int run_batch(const struct rg_call *c, const struct rg_par *par, struct r
 	 * channel where the parameters have more than one */
 	int64_t batch = s->dim[0], channels = rg_shape_count(&c->in[1].shape), inner;
 
+	if (rg_batchnorm_trains(c->node))
+		return run_batch_training(c);
 	if (channels == 0 || batch == 0)
 		return 0;
 	inner = rg_shape_count_range(s, 1, s->rank) / channels;

@@ -1,5 +1,5 @@
 /*
- * TopK and CumSum: along one axis, line by line.
+ * TopK, CumSum, CumProd: along one axis, line by line.
  *
  * TopK keeps the k best seen so far in a heap with the worst on top, in
  * scratch, and takes it apart into order. Elements become 64-bit keys that
@@ -140,34 +140,36 @@ static int top_k(const struct rg_call *c, const struct rg_par *par, struct rg_er
 	return 0;
 }
 
-/* ---- CumSum ---- */
+/* ---- CumSum, CumProd ---- */
 
-/* One line: integers wrap around, floats add up in double and round once each. */
-static void sum_line(const struct rg_call *c, int64_t first, int64_t step, int64_t n, bool exclusive)
+/* One line: integers wrap around, floats gather in double and round once each. */
+static void fold_line(const struct rg_call *c, int64_t first, int64_t step, int64_t n, bool exclusive, bool product)
 {
-	bool is_float = rg_dtype_is_float(c->in[0].dtype);
-	double total = 0;
-	uint64_t itotal = 0;
+	bool is_float = rg_dtype_is_float(c->in[0].dtype), wide = rg_dtype_bytes(c->in[0].dtype) == 8;
+	uint64_t itotal = product, ibefore, x;
+	double total = product, before, v;
 
 	for (int64_t i = 0; i < n; i++) {
 		int64_t at = first + i * step;
-		double before = total;
-		uint64_t ibefore = itotal;
 
 		if (is_float) {
-			total += rg_ref_get(&c->in[0], at);
+			before = total;
+			v = rg_ref_get(&c->in[0], at);
+			total = product ? total * v : total + v;
 			rg_ref_set(&c->out[0], at, exclusive ? before : total);
-		} else if (rg_dtype_bytes(c->in[0].dtype) == 8) {
-			itotal += ((const uint64_t *)c->in[0].data)[at];
-			((uint64_t *)c->out[0].data)[at] = exclusive ? ibefore : itotal;
-		} else {
-			itotal += ((const uint32_t *)c->in[0].data)[at];
-			((uint32_t *)c->out[0].data)[at] = (uint32_t)(exclusive ? ibefore : itotal);
+			continue;
 		}
+		ibefore = itotal;
+		x = wide ? ((const uint64_t *)c->in[0].data)[at] : ((const uint32_t *)c->in[0].data)[at];
+		itotal = product ? itotal * x : itotal + x;
+		if (wide)
+			((uint64_t *)c->out[0].data)[at] = exclusive ? ibefore : itotal;
+		else
+			((uint32_t *)c->out[0].data)[at] = (uint32_t)(exclusive ? ibefore : itotal);
 	}
 }
 
-static int cum_sum(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+static int cumulate(const struct rg_call *c, bool product, struct rg_error *err)
 {
 	const struct rg_shape *s = &c->in[0].shape;
 	bool exclusive = rg_node_int(c->node, "exclusive", 0) != 0, reverse = rg_node_int(c->node, "reverse", 0) != 0;
@@ -175,7 +177,7 @@ static int cum_sum(const struct rg_call *c, const struct rg_par *par, struct rg_
 	int axis;
 
 	if (s->rank == 0) { /* one element, no axis */
-		sum_line(c, 0, 1, 1, exclusive);
+		fold_line(c, 0, 1, 1, exclusive, product);
 		return 0;
 	}
 	if (rg_args_scalar(&c->in[1], &asked) || (axis = rg_args_axis(asked, s->rank)) < 0)
@@ -187,14 +189,24 @@ static int cum_sum(const struct rg_call *c, const struct rg_par *par, struct rg_
 		int64_t first = line / inner * n * inner + line % inner;
 
 		if (reverse)
-			sum_line(c, first + (n - 1) * inner, -inner, n, exclusive);
+			fold_line(c, first + (n - 1) * inner, -inner, n, exclusive, product);
 		else
-			sum_line(c, first, inner, n, exclusive);
+			fold_line(c, first, inner, n, exclusive, product);
 	}
 	return 0;
 }
 
-static bool cum_sum_supports(const struct rg_call *c)
+static int cum_sum(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+{
+	return cumulate(c, false, err);
+}
+
+static int cum_prod(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+{
+	return cumulate(c, true, err);
+}
+
+static bool cumulate_supports(const struct rg_call *c)
 {
 	return rg_in_set(c->in[0].dtype, RG_SET_FLOAT | RG_BIT(RG_I32) | RG_BIT(RG_I64) | RG_BIT(RG_U32) |
 			 RG_BIT(RG_U64));
@@ -203,6 +215,7 @@ static bool cum_sum_supports(const struct rg_call *c)
 static const struct rg_kernel kernels[] = {
 	{ .op_type = "TopK", .domain = "", .name = "ref", .supports = top_k_supports,
 	  .scratch_bytes = top_k_scratch, .run = top_k },
-	{ .op_type = "CumSum", .domain = "", .name = "ref", .supports = cum_sum_supports, .run = cum_sum },
+	{ .op_type = "CumSum", .domain = "", .name = "ref", .supports = cumulate_supports, .run = cum_sum },
+	{ .op_type = "CumProd", .domain = "", .name = "ref", .supports = cumulate_supports, .run = cum_prod },
 };
 RG_KERNEL_TABLE(rg_kernels_ref_topk, kernels);

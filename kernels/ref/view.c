@@ -1,7 +1,7 @@
 /*
- * Operators whose output is their input with another shape. The planner makes
- * aliases of them where it can; these copies are for where it cannot (a graph
- * input that is an output).
+ * Operators whose output is their input with another shape, or with another type
+ * of as many bits (BitCast). The planner makes aliases of the former where it
+ * can; these copies are for where it cannot (a graph input that is an output).
  */
 #include <string.h>
 
@@ -27,6 +27,7 @@ static int view(const struct rg_call *c, const struct rg_par *par, struct rg_err
 		     .run = view }
 
 static const struct rg_kernel kernels[] = {
+	VIEW("BitCast"),
 	VIEW("Identity"),
 	VIEW("Reshape"),
 	VIEW("Flatten"),

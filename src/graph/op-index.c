@@ -355,7 +355,7 @@ static int infer_cum_sum(struct rg_infer *c, struct rg_error *err)
 	return rg_infer_same(c, err);
 }
 
-/* One addition an element but the first of each line; the axis may be unknown,
+/* One operation an element but the first of each line; the axis may be unknown,
  * then one an element is the closest bound. */
 static void cost_cum_sum(const struct rg_cost_in *c, struct rg_cost *out)
 {
@@ -388,5 +388,6 @@ const struct rg_op rg_ops_index[] = {
 	{ "", "NonZero", MOVE, 0, 1, 1, 1, 1, { 9, 13 }, 9, 13, infer_non_zero, NULL },
 	{ "", "ReverseSequence", MOVE, 0, 2, 2, 1, 1, { 10, 28 }, 10, 28, infer_reverse_sequence, NULL },
 	{ "", "CumSum", RG_KIND_OTHER, 0, 2, 2, 1, 1, { 11, 14 }, 11, 14, infer_cum_sum, cost_cum_sum },
+	{ "", "CumProd", RG_KIND_OTHER, 0, 2, 2, 1, 1, { 26 }, 26, 26, infer_cum_sum, cost_cum_sum },
 };
 RG_OP_FAMILY_END(index);

@@ -403,6 +403,19 @@ static int infer_cast_like(struct rg_infer *c, struct rg_error *err)
 	return 0;
 }
 
+/* The bits stay, and so does the shape: both types have as many. */
+static int infer_bit_cast(struct rg_infer *c, struct rg_error *err)
+{
+	int64_t n = rg_node_int(c->node, "to", 0);
+	enum rg_dtype from = c->in[0]->dtype, to = n > 0 && n < RG_DTYPE_COUNT ? (enum rg_dtype)n : RG_UNDEFINED;
+
+	if (rg_dtype_bits(to) == 0 || rg_dtype_bits(from) != rg_dtype_bits(to))
+		return rg_infer_fail(c, err, "%s and %s have not the same number of bits", rg_dtype_name(from),
+				     rg_dtype_name(to));
+	rg_infer_out(c, 0, to, &c->in[0]->shape);
+	return 0;
+}
+
 static void cost_cast_like(const struct rg_cost_in *c, struct rg_cost *out)
 {
 	/* The target is read for its type only. */
@@ -552,6 +565,7 @@ const struct rg_op rg_ops_move[] = {
 	{ "", "Split", MOVE, 0, 1, 2, 1, RG_ARGS_MAX_SPLIT, { 1, 2, 11, 13, 18 }, 1, 18, infer_split, NULL },
 	{ "", "Slice", MOVE, 0, 1, 5, 1, 1, { 1, 10, 11, 13 }, 1, 13, infer_slice, cost_reads_output },
 	{ "", "Pad", MOVE, 0, 1, 4, 1, 1, { 1, 2, 11, 13, 18, 19, 21, 23, 24, 25 }, 1, 25, infer_pad, NULL },
+	{ "", "BitCast", MOVE, 0, 1, 1, 1, 1, { 26 }, 26, 26, infer_bit_cast, NULL },
 	{ "", "Cast", MOVE, 0, 1, 1, 1, 1, { 1, 6, 9, 13, 19, 21, 23, 24, 25, 28 }, 1, 28, infer_cast, NULL },
 	{ "", "CastLike", MOVE, 0, 2, 2, 1, 1, { 15, 19, 21, 23, 24, 25 }, 15, 25, infer_cast_like,
 	  cost_cast_like },

@@ -10,7 +10,7 @@
  *                       inverse 1, scale 1, bias 1), 4r sfu
  *   RMSNormalization    4n flops, 3r sfu
  *   BatchNormalization  2n flops (scale and shift, made once a channel: 4r
- *                       flops and 2r sfu)
+ *                       flops and 2r sfu); in training 5n (mean, variance)
  *   LpNormalization     2n flops, n sfu, and r for the square roots of p = 2
  *   MeanVarianceNormalization  5n flops, n sfu (the roots and means are not
  *                       counted: their number depends on the axes)
@@ -60,6 +60,11 @@ bool rg_layernorm_rows(const struct rg_node *node, const struct rg_shape *s, str
 		return false;
 	*axis = (int)(a + (a < 0 ? s->rank : 0));
 	return split(s, *axis, s->rank, out);
+}
+
+bool rg_batchnorm_trains(const struct rg_node *node)
+{
+	return node->version >= 14 && rg_node_int(node, "training_mode", 0) != 0;
 }
 
 /* ---- inference ---- */
@@ -199,12 +204,11 @@ static int infer_batch(struct rg_infer *c, struct rg_error *err)
 
 	if (rc)
 		return rc;
-	if ((n->version < 7 && !rg_node_int(n, "is_test", 0)) ||
-	    (n->version >= 14 && rg_node_int(n, "training_mode", 0)))
-		return rg_error_set(err, RG_ENOTSUP_MODEL,
-				    "BatchNormalization in training mode is not supported");
+	if (n->version < 7 && !rg_node_int(n, "is_test", 0))
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "BatchNormalization-%d in training mode is not supported",
+				    n->version);
 	for (int i = 1; i < n->n_out; i++)
-		if (n->out[i] >= 0)
+		if (n->out[i] >= 0 && (i > 2 || !rg_batchnorm_trains(n)))
 			return rg_error_set(
 			    err, RG_ENOTSUP_MODEL,
 			    "BatchNormalization with outputs of training mode is not supported");
@@ -221,7 +225,11 @@ static int infer_batch(struct rg_infer *c, struct rg_error *err)
 				rc = rg_infer_shape_is(c, i, &flat, err);
 		}
 	}
-	return rc ? rc : rg_infer_same(c, err);
+	if (rc)
+		return rc;
+	rg_infer_out(c, 1, c->in[3]->dtype, &c->in[3]->shape);
+	rg_infer_out(c, 2, c->in[4]->dtype, &c->in[4]->shape);
+	return rg_infer_same(c, err);
 }
 
 static int infer_lp(struct rg_infer *c, struct rg_error *err)
@@ -342,7 +350,7 @@ static void cost_batch(const struct rg_cost_in *c, struct rg_cost *out)
 {
 	int64_t channels = rg_shape_count(&c->in[1].shape);
 
-	set_cost(c, out, 2, 0, channels, 2);
+	set_cost(c, out, rg_batchnorm_trains(c->node) ? 5 : 2, 0, channels, 2);
 	out->flops = rg_cost_add(out->flops, rg_cost_mul(channels, 4));
 }
 

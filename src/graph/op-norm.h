@@ -18,6 +18,9 @@ bool rg_softmax_rows(const struct rg_node *node, const struct rg_shape *s, struc
 /* LayerNormalization, RMSNormalization: from the axis on to the end. Puts the
  * axis into *axis. */
 bool rg_layernorm_rows(const struct rg_node *node, const struct rg_shape *s, struct rg_rows *out, int *axis);
+/* BatchNormalization: statistics of the batch are computed, and running ones are
+ * outputs 1 and 2. Version 14 on; older ones are refused in training mode. */
+bool rg_batchnorm_trains(const struct rg_node *node);
 /* One axis, `dflt` where the node has no attribute of that name. */
 bool rg_axis_rows(const struct rg_node *node, const struct rg_shape *s, int64_t dflt, struct rg_rows *out);
 

@@ -44,6 +44,7 @@ static const struct {
 	FAMILY(reduce),
 	FAMILY(rnn),
 	FAMILY(signal),
+	FAMILY(train),
 };
 
 enum { N_FAMILIES = sizeof(families) / sizeof(families[0]), MAX_OPS = 512 };

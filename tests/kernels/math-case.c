@@ -49,14 +49,19 @@ static void say(struct math_case *t, const char *fmt, ...)
 
 void mc_start(struct math_case *t, const char *op_type, int version)
 {
+	mc_start_in(t, "", op_type, version);
+}
+
+void mc_start_in(struct math_case *t, const char *domain, const char *op_type, int version)
+{
 	memset(t, 0, sizeof(*t));
-	t->node.op = rg_op_find("", op_type);
+	t->node.op = rg_op_find(domain, op_type);
 	if (!t->node.op)
 		fail_msg("%s is not in the operator table", op_type);
 	if (rg_op_version(t->node.op, version) != version)
 		fail_msg("%s has no version %d", op_type, version);
 	t->node.op_type = t->node.name = op_type;
-	t->node.domain = "";
+	t->node.domain = domain;
 	t->node.version = version;
 	t->node.attrs = t->attrs;
 	say(t, "%s-%d", op_type, version);
@@ -203,7 +208,7 @@ static int run_over(struct math_case *t, const struct rg_kernel *k, int fill, st
 
 int mc_run(struct math_case *t, int n_out)
 {
-	const struct rg_kernel *k = rg_kernel_find("", t->node.op_type, "ref");
+	const struct rg_kernel *k = rg_kernel_find(t->node.domain, t->node.op_type, "ref");
 	struct rg_call c = { .node = &t->node, .in = t->in, .out = t->out };
 	struct rg_tensor again[MC_MAX_IO];
 	int rc;

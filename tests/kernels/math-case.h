@@ -9,7 +9,7 @@
 
 #include "kernels/kernel.h"
 
-enum { MC_MAX_IO = 9, MC_MAX_ATTRS = 8, MC_MAX_LIST = 12 };
+enum { MC_MAX_IO = 10, MC_MAX_ATTRS = 8, MC_MAX_LIST = 12 };
 
 struct math_case {
 	char what[256];                 /* for messages */
@@ -27,6 +27,8 @@ struct math_case {
 #define MC_LIST(...) ((const double[]){ __VA_ARGS__ })
 
 void mc_start(struct math_case *t, const char *op_type, int version);
+/* The same in another domain than the standard one. */
+void mc_start_in(struct math_case *t, const char *domain, const char *op_type, int version);
 void mc_int(struct math_case *t, const char *name, int64_t v);
 void mc_ints(struct math_case *t, const char *name, int n, const int64_t *v);
 void mc_float(struct math_case *t, const char *name, float v);
