@@ -27,6 +27,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_cast,
 	&rg_kernels_ref_contrib_fused,
 	&rg_kernels_ref_contrib_gelu,
+	&rg_kernels_ref_contrib_qattention,
 	&rg_kernels_ref_contrib_qgemm,
 	&rg_kernels_ref_contrib_qlinear,
 	&rg_kernels_ref_contrib_qpool,

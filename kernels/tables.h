@@ -32,6 +32,7 @@ extern const struct rg_kernel_table rg_kernels_ref_binary;
 extern const struct rg_kernel_table rg_kernels_ref_cast;
 extern const struct rg_kernel_table rg_kernels_ref_contrib_fused;
 extern const struct rg_kernel_table rg_kernels_ref_contrib_gelu;
+extern const struct rg_kernel_table rg_kernels_ref_contrib_qattention;
 extern const struct rg_kernel_table rg_kernels_ref_contrib_qgemm;
 extern const struct rg_kernel_table rg_kernels_ref_contrib_qlinear;
 extern const struct rg_kernel_table rg_kernels_ref_contrib_qpool;

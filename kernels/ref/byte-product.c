@@ -32,8 +32,8 @@ void rg_byte_product_strip(const struct rg_byte_product *p, int64_t a_at, int32_
 		sum[j] = (int32_t)wrapping[j];
 }
 
-static void run_row(const struct rg_byte_matmul *m, const struct rg_byte_product *p, int64_t at, int64_t i, int64_t a_at,
-		    int64_t b_at)
+static void run_row(const struct rg_byte_matmul *m, const struct rg_byte_product *p, int64_t at, int64_t i,
+		    int64_t a_at, int64_t b_at)
 {
 	int32_t a_zero = m->a_zero_input < 0 ? m->a_zero : rg_byte_zero(m->c, m->a_zero_input, i);
 	int32_t sum[RG_BYTE_STRIP], b_zero[RG_BYTE_STRIP];

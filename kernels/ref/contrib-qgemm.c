@@ -22,7 +22,8 @@ static float scale_at(const struct rg_call *c, const struct after *f, int64_t j)
 }
 
 /* y = sum * scale + bias, in float32. */
-static void to_float(const struct rg_byte_matmul *m, int64_t at, int64_t i, int64_t j, int64_t w, const int32_t *sum)
+static void to_float(const struct rg_byte_matmul *m, int64_t at, int64_t i, int64_t j, int64_t w,
+		     const int32_t *sum)
 {
 	const struct after *f = m->ctx;
 	const float *bias = rg_byte_given(m->c, f->bias) ? m->c->in[f->bias].data : NULL;
@@ -64,7 +65,8 @@ static int run_dynamic(const struct rg_call *c, const struct rg_par *par, struct
 static int run_gemm(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	bool ta = rg_node_int(c->node, "transA", 0) != 0, tb = rg_node_int(c->node, "transB", 0) != 0;
-	bool has_c = rg_byte_given(c, 6), bytes = rg_byte_given(c, 8);
+	const int32_t *more = rg_byte_given(c, 6) ? c->in[6].data : NULL;
+	bool bytes = rg_byte_given(c, 8);
 	float alpha = rg_node_float(c->node, "alpha", 1);
 	struct rg_byte_product p = { .a = &c->in[0], .b = &c->in[3] };
 	int32_t sum[RG_BYTE_STRIP], b_zero[RG_BYTE_STRIP];
@@ -74,7 +76,7 @@ static int run_gemm(const struct rg_call *c, const struct rg_par *par, struct rg
 		return rg_error_set(err, -EINVAL, "the matrices do not multiply");
 	p.a_row = ta ? 1 : p.k, p.a_col = ta ? m : 1;
 	p.b_row = tb ? 1 : p.n, p.b_col = tb ? p.k : 1;
-	if (has_c)
+	if (more)
 		rg_shape_broadcast_strides(&c->in[6].shape, &c->out[0].shape, c_at);
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t j0 = 0; j0 < p.n; j0 += RG_BYTE_STRIP) {
@@ -82,15 +84,15 @@ static int run_gemm(const struct rg_call *c, const struct rg_par *par, struct rg
 
 			for (int64_t j = 0; j < n; j++)
 				b_zero[j] = rg_byte_zero(c, 5, j0 + j);
-			rg_byte_product_strip(&p, i * p.a_row, rg_byte_zero(c, 2, 0), j0 * p.b_col, b_zero, n, sum);
+			rg_byte_product_strip(&p, i * p.a_row, rg_byte_zero(c, 2, 0), j0 * p.b_col, b_zero, n,
+					      sum);
 			for (int64_t j = 0; j < n; j++) {
 				int64_t to = i * p.n + j0 + j;
 				float scale = alpha * rg_byte_scale(c, 1, 0) * rg_byte_scale(c, 4, j0 + j);
 
-				if (has_c)
+				if (more)
 					sum[j] = (int32_t)((uint32_t)sum[j] +
-							   (uint32_t)((const int32_t *)c->in[6].data)[i * c_at[0] +
-												      (j0 + j) * c_at[1]]);
+							   (uint32_t)more[i * c_at[0] + (j0 + j) * c_at[1]]);
 				if (bytes)
 					rg_byte_set(&c->out[0], to,
 						    rintf((float)sum[j] * (scale / rg_byte_scale(c, 7, 0))) +

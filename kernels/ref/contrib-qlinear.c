@@ -21,7 +21,7 @@ static float multiply_add(float x, float y, float z)
 /* ---- two operands ---- */
 
 struct binary {
-	float a_ratio, b_ratio; /* of an operand's scale to the output's; of Mul: a_ratio is that of their product */
+	float a_ratio, b_ratio; /* of an operand's scale to the output's; a_ratio of Mul: of their product */
 	int32_t a_zero, b_zero, zero;
 	float fixed;            /* Add: what the zero points make */
 };
@@ -170,7 +170,8 @@ static float carried(const struct rg_call *c, const struct again *k, int input, 
 static int run_where(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	const struct rg_shape *shapes[3] = { &c->in[0].shape, &c->in[1].shape, &c->in[4].shape };
-	struct again x = { rg_byte_scale(c, 2, 0), rg_byte_scale(c, 7, 0), rg_byte_zero(c, 3, 0), rg_byte_zero(c, 8, 0) };
+	struct again x = { rg_byte_scale(c, 2, 0), rg_byte_scale(c, 7, 0), rg_byte_zero(c, 3, 0),
+			   rg_byte_zero(c, 8, 0) };
 	struct again y = { rg_byte_scale(c, 5, 0), x.y_scale, rg_byte_zero(c, 6, 0), x.y_zero };
 	const uint8_t *condition = c->in[0].data;
 	struct rg_walk w;

@@ -59,7 +59,8 @@ static float mean_of(const struct rg_call *c, const struct rg_window *w, const s
 	return rintf(sum / m->y_scale + (float)m->y_zero);
 }
 
-static float most_of(const struct rg_call *c, const struct rg_window *w, int64_t first, int64_t step, const int64_t *o)
+static float most_of(const struct rg_call *c, const struct rg_window *w, int64_t first, int64_t step,
+		     const int64_t *o)
 {
 	int32_t most = c->in[0].dtype == RG_I8 ? -128 : 0;
 	int64_t k[RG_MAX_SPATIAL] = { 0 };
@@ -92,7 +93,9 @@ static int run_windows(const struct rg_call *c, bool channels_last, const struct
 			int64_t o[RG_MAX_SPATIAL] = { 0 };
 
 			for (int64_t p = 0; p < w.out_count; p++) {
-				rg_byte_set(&c->out[0], b * w.c_in * w.out_count + ch * to.channel + p * to.position,
+				int64_t at = b * w.c_in * w.out_count + ch * to.channel + p * to.position;
+
+				rg_byte_set(&c->out[0], at,
 					    m ? mean_of(c, &w, m, first, from.position, o) :
 						most_of(c, &w, first, from.position, o));
 				rg_odometer_next(w.n, w.out, o);
@@ -103,8 +106,8 @@ static int run_windows(const struct rg_call *c, bool channels_last, const struct
 
 static int run_average(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
-	struct mean m = { rg_byte_scale(c, 1, 0), rg_byte_scale(c, 3, 0), rg_byte_zero(c, 2, 0), rg_byte_zero(c, 4, 0),
-			  rg_node_int(c->node, "count_include_pad", 0) != 0 };
+	struct mean m = { rg_byte_scale(c, 1, 0), rg_byte_scale(c, 3, 0), rg_byte_zero(c, 2, 0),
+			  rg_byte_zero(c, 4, 0), rg_node_int(c->node, "count_include_pad", 0) != 0 };
 
 	return run_windows(c, rg_node_int(c->node, "channels_last", 0) != 0, &m, err);
 }
@@ -127,11 +130,10 @@ static int run_global(const struct rg_call *c, const struct rg_par *par, struct 
 
 	for (int64_t b = 0; b < s->dim[0]; b++)
 		for (int64_t ch = 0; ch < channels; ch++) {
-			int64_t sum = 0;
+			int64_t first = b * channels * n + ch * from.channel, sum = 0;
 
 			for (int64_t p = 0; p < n; p++)
-				sum += rg_byte_at(&c->in[0], b * channels * n + ch * from.channel + p * from.position) -
-				       zero;
+				sum += rg_byte_at(&c->in[0], first + p * from.position) - zero;
 			rg_byte_set(&c->out[0], b * channels + ch, rintf((float)sum * scale) + (float)y_zero);
 		}
 	return 0;

@@ -50,7 +50,8 @@ static double nbits_zero(const struct rg_call *c, const struct rg_nbits *l, int6
 	return rg_ref_get(zero, row * l->blocks + block);
 }
 
-static int unpack_row(const struct rg_call *c, const struct rg_nbits *l, int64_t row, double *w, struct rg_error *err)
+static int unpack_row(const struct rg_call *c, const struct rg_nbits *l, int64_t row, double *w,
+		      struct rg_error *err)
 {
 	const uint8_t *codes = (const uint8_t *)c->in[1].data + row * l->blocks * l->blob_bytes;
 	const int32_t *group = present(c, 4) ? c->in[4].data : NULL;

@@ -61,6 +61,10 @@ int rg_byte_pool_window(const struct rg_node *node, const struct rg_shape *x, bo
 /* QLinearSoftmax: its attribute opset says which Softmax it is. False: a bad axis. */
 bool rg_byte_softmax_rows(const struct rg_node *node, const struct rg_shape *s, struct rg_rows *out);
 
+/* QAttention: how many inputs it shares with Attention, and which one is Attention's i-th. */
+#define RG_QATTENTION_INPUTS 5
+int rg_qattention_input(int i);
+
 /* ---- weights in blocks of a few bits ---- */
 
 /* MatMulNBits: row n of the weights is `blocks` blocks of blob_bytes bytes. */

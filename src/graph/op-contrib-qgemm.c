@@ -18,8 +18,8 @@ static int check_columns(struct rg_infer *c, int i, int64_t n, struct rg_error *
 
 	if (!v || rg_shape_count(&v->shape) == 1 || (v->shape.rank == 1 && v->shape.dim[0] == n))
 		return 0;
-	return rg_infer_fail(c, err, "input %d ('%s') of shape %s is neither one value nor a list of %lld", i, v->name,
-			     rg_shape_text(text, &v->shape), (long long)n);
+	return rg_infer_fail(c, err, "input %d ('%s') of shape %s is neither one value nor a list of %lld", i,
+			     v->name, rg_shape_text(text, &v->shape), (long long)n);
 }
 
 static int check_scale(struct rg_infer *c, int i, int64_t n, struct rg_error *err)
@@ -49,8 +49,8 @@ static int check_product(struct rg_infer *c, int b_scale, int b_zero, int bias, 
 	if (rc)
 		return rc;
 	if (!rg_matmul_shape(&c->in[0]->shape, &c->in[1]->shape, p))
-		return rg_infer_fail(c, err, "shapes %s and %s do not multiply", rg_shape_text(a, &c->in[0]->shape),
-				     rg_shape_text(b, &c->in[1]->shape));
+		return rg_infer_fail(c, err, "shapes %s and %s do not multiply",
+				     rg_shape_text(a, &c->in[0]->shape), rg_shape_text(b, &c->in[1]->shape));
 	rc = check_scale(c, b_scale, p->n, err);
 	if (!rc)
 		rc = check_zero(c, b_zero, 1, p->n, err);
@@ -184,7 +184,8 @@ static void cost_gemm(const struct rg_cost_in *c, struct rg_cost *out)
 static int infer_conv(struct rg_infer *c, struct rg_error *err)
 {
 	if (rg_node_int(c->node, "channels_last", 0) != 0)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with channels_last is not supported", c->node->op_type);
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with channels_last is not supported",
+				    c->node->op_type);
 	return rg_infer_as(c, "QLinearConv", 10, err);
 }
 

@@ -56,8 +56,8 @@ static int infer_binary(struct rg_infer *c, struct rg_error *err)
 	if (rc)
 		return rc;
 	if (!rg_shape_broadcast(&c->in[0]->shape, &c->in[3]->shape, &out))
-		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast", rg_shape_text(a, &c->in[0]->shape),
-				     rg_shape_text(b, &c->in[3]->shape));
+		return rg_infer_fail(c, err, "shapes %s and %s do not broadcast",
+				     rg_shape_text(a, &c->in[0]->shape), rg_shape_text(b, &c->in[3]->shape));
 	rg_infer_out(c, 0, c->in[0]->dtype, &out);
 	return 0;
 }
@@ -160,7 +160,7 @@ static int infer_concat(struct rg_infer *c, struct rg_error *err)
 	if (rc)
 		return rc;
 	if ((c->node->n_in - 2) % 3)
-		return rg_infer_fail(c, err, "the inputs are not threes of a tensor, its scale and its zero point");
+		return rg_infer_fail(c, err, "the inputs are not threes of a tensor, a scale and a zero point");
 	for (int i = 2; i < c->node->n_in && !rc; i += 3) {
 		rc = rg_infer_type(c, i, RG_SET_INT8, err);
 		if (!rc)
@@ -232,7 +232,7 @@ static int infer_global_pool(struct rg_infer *c, struct rg_error *err)
 		return rc;
 	out = c->in[0]->shape;
 	if (out.rank < 3)
-		return rg_infer_fail(c, err, "the input has rank %d; N, C and at least one spatial dimension are needed",
+		return rg_infer_fail(c, err, "the input has rank %d; N, C and a spatial dimension are needed",
 				     out.rank);
 	for (int d = channels_last(c->node) ? 1 : 2; d < out.rank - (channels_last(c->node) ? 1 : 0); d++)
 		out.dim[d] = 1;

@@ -33,6 +33,7 @@ RG_OP_FAMILY(quant);
 RG_OP_FAMILY(ml);     /* ai.onnx.ml: trees, linear models, encoders */
 RG_OP_FAMILY(signal); /* Fourier transforms, windows */
 RG_OP_FAMILY(contrib_fused);   /* com.microsoft: fused float operators */
+RG_OP_FAMILY(contrib_qattention);
 RG_OP_FAMILY(contrib_qgemm);   /* com.microsoft: products of bytes */
 RG_OP_FAMILY(contrib_quant);   /* com.microsoft: other operators on bytes */
 RG_OP_FAMILY(contrib_weights); /* com.microsoft: weights of a few bits */

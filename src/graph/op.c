@@ -20,6 +20,7 @@ static const struct {
 } families[] = {
 	FAMILY(attention),
 	FAMILY(contrib_fused),
+	FAMILY(contrib_qattention),
 	FAMILY(contrib_qgemm),
 	FAMILY(contrib_quant),
 	FAMILY(contrib_weights),

@@ -120,6 +120,28 @@ case('gemm-trans', 'QGemm',
 case('gemm-half-output', 'QGemm', [byte(3, 9), *params(0.03, 9), byte(9, 5), *params(0.02, 4), None, scale(0.07)],
      refused='go together')
 
+# ---- QAttention ----
+
+
+def attention(name, w='int8', columns=False, mask=None, past=False, n_out=1, **attrs):
+    z = 0 if w == 'int8' else 130
+    ins = [byte(2, 3, 8), byte(8, 24, dtype=w, weights=True), rand(24), scale(0.02),
+           rand(24, lo=0.01, hi=0.03) if columns else scale(0.02), mask and given(mask), zero(100),
+           zero([z] * 24 if columns else z, w), rand(2, 2, 2, 4, 4) if past else None]
+    while ins[-1] is None:
+        ins.pop()
+    case('attention-' + name, 'QAttention', ins, n_out=n_out, attrs={'num_heads': 2, **attrs})
+
+
+attention('plain')
+attention('uint8', w='uint8')
+attention('columns', columns=True)
+attention('lengths', mask=[2, 3])
+attention('mask', mask=[[1, 1, 0], [1, 0, 0]])
+attention('causal', unidirectional=1)
+attention('past', mask=[[1] * 7, [1, 0, 1, 1, 1, 1, 0]], past=True, n_out=2, unidirectional=1)
+attention('scale', scale=0.3)
+
 # ---- elementwise ----
 for dtype in 'uint8', 'int8':
     lo = RANGE[dtype][0]
