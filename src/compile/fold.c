@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compile/branch.h"
 #include "graph/infer.h"
 #include "kernels/kernel.h"
 
@@ -207,9 +208,21 @@ static int fold_node(struct rg_graph *g, const struct rg_node *n, struct rg_erro
 	return rc ? rg_error_at(err, "node '%s' (%s)", n->name, n->op_type) : 0;
 }
 
+/* Branches that become known are inlined, which makes more known. */
+static int infer_all(struct rg_graph *g, const struct rg_plan_options *opt, struct rg_error *err)
+{
+	int rc, inlined;
+
+	do {
+		rc = infer(g, opt, err);
+		inlined = rc ? 0 : rg_inline_branches(g, err);
+	} while (!rc && inlined > 0);
+	return rc ? rc : inlined;
+}
+
 int rg_fold_graph(struct rg_graph *g, const struct rg_plan_options *opt, struct rg_error *err)
 {
-	int i, rc = infer(g, opt, err);
+	int i, rc = infer_all(g, opt, err);
 
 	for (i = 0; i < g->n_nodes && !rc; i++)
 		if (worth_folding(g, &g->nodes[i]))

@@ -494,3 +494,36 @@ int rg_graph_finish(struct rg_graph *g, struct rg_error *err)
 	g->priv->finished = rc == 0;
 	return rc;
 }
+
+int rg_graph_drop_nodes(struct rg_graph *g, const unsigned char *gone, int n, struct rg_error *err)
+{
+	struct captures c = { 0 };
+	int kept = 0, rc;
+
+	for (int i = 0; i < g->n_nodes; i++) {
+		if (i < n && gone[i])
+			rg_graph_drop_attrs(&g->nodes[i]);
+		else
+			g->nodes[kept++] = g->nodes[i];
+	}
+	g->n_nodes = kept;
+	for (int v = 0; v < g->n_values; v++) {
+		g->values[v].producer = -1;
+		g->values[v].n_consumers = 0;
+	}
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int o = 0; o < g->nodes[i].n_out; o++)
+			if (g->nodes[i].out[o] >= 0)
+				g->values[g->nodes[i].out[o]].producer = i;
+	rc = finish_subgraphs(g, &c, err);
+	if (rc == 0)
+		rc = check_uses(g, err);
+	if (rc == 0)
+		rc = sort_nodes(g, &c, err);
+	for (int i = 0; i < g->n_nodes && rc == 0; i++)
+		if (!g->nodes[i].op)
+			rc = bind_operator(g, &g->nodes[i], err);
+	rg_free(c.values);
+	rg_free(c.first);
+	return rc;
+}

@@ -198,6 +198,13 @@ int rg_graph_add_node(struct rg_graph *g, const char *domain, const char *op_typ
  */
 int rg_graph_finish(struct rg_graph *g, struct rg_error *err);
 
+/*
+ * For a pass that has changed the nodes of a finished graph: takes out the nodes
+ * i < n with gone[i] set, and brings producers, consumers, captures and the
+ * order up to date. Constants that nodes were folded into stay.
+ */
+int rg_graph_drop_nodes(struct rg_graph *g, const unsigned char *gone, int n, struct rg_error *err);
+
 /* What a person gives to close open dimensions. */
 struct rg_bindings {
 	int n_shapes;

@@ -74,6 +74,7 @@ static int copy_declared(struct rg_graph *g, int to, const struct rg_value *from
 {
 	struct rg_value *v = &g->values[to];
 
+	v->kind = from->kind;
 	v->shaped = from->shaped;
 	v->dtype = from->dtype;
 	v->shape = from->shape;
@@ -100,11 +101,8 @@ static int take_data(struct scope *s, void **data, enum rg_dtype type, const str
 		return 0;
 	if (spend(s->c, 0, 0, bytes, err))
 		return err->code;
-	*out = rg_alloc_aligned(64, (size_t)bytes);
-	if (!*out)
-		return rg_error_nomem(err, (size_t)bytes);
-	memcpy(*out, *data, (size_t)bytes);
-	return 0;
+	*out = rg_tensor_copy_data(&(struct rg_tensor){ type, *shape, *data });
+	return *out ? 0 : rg_error_nomem(err, (size_t)bytes);
 }
 
 /* A value of the target with a name that nothing around it has. The number
