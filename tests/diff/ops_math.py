@@ -23,7 +23,7 @@ CONSTANTS = {F32: 2e-5, F64: 2e-6, F16: 4e-3}
 SMOOTH = {
     'Acos': (-1, 1), 'Asin': (-1, 1), 'Atanh': (-0.9, 0.9), 'Acosh': (1, 9), 'Asinh': None, 'Atan': None,
     'Cos': (-6, 6), 'Sin': (-6, 6), 'Tan': (-1.4, 1.4), 'Cosh': (-5, 5), 'Sinh': (-5, 5), 'Tanh': None,
-    'Exp': (-8, 8), 'Log': (0.0625, 9), 'Sigmoid': None, 'Softplus': None, 'Softsign': None, 'Erf': None,
+    'Exp': (-8, 8), 'Log': (0.0625, 9), 'Sigmoid': None, 'Softplus': (-60, 60), 'Softsign': None, 'Erf': None,
     'Gelu': None, 'Mish': None, 'HardSwish': None, 'Swish': None, 'Reciprocal': (0.125, 9), 'Sqrt': (0, 16),
 }
 

@@ -19,6 +19,10 @@ def window(g, sizes, dilate=True, auto=True):
         attrs['pads'] = [g.int(0, kernel[i % n] - 1) for i in range(2 * n)]
     elif auto and g.chance(0.4) and 'dilations' not in attrs:
         attrs['auto_pad'] = g.pick(['SAME_UPPER', 'SAME_LOWER', 'VALID', 'NOTSET'])
+        # A stride beyond the kernel would pad by less than nothing: ONNX Runtime's
+        # Conv takes that for none, some of its pools crop, the others refuse it.
+        if attrs['auto_pad'][0] == 'S' and 'strides' in attrs:
+            attrs['strides'] = [min(s, k) for s, k in zip(attrs['strides'], kernel)]
     return kernel, attrs
 
 
@@ -370,12 +374,18 @@ def dynamic_quantize(g, name):
     g.node(name, [x], 3, exact=True)
 
 
+def weights(g, t, shape, **kw):
+    # Without VNNI ONNX Runtime adds pairs of int8 x uint8 in 16 bits that saturate,
+    # which is not ONNX's sum: 63 * 255 * 2 still fits.
+    return g.new(t, shape, -63, 63, **kw) if t == I8 else g.new(t, shape, **kw)
+
+
 @op('MatMulInteger')
 def matmul_integer(g, name):
     m, k, n = g.int(1, 5), g.int(1, 6), g.int(1, 5)
     batch = g.dims(g.int(0, 1), 1, 2)
     a = g.val((U8, I8) if g.chance(0.6) else (U8,), dims=batch + [m, k], min_rank=len(batch) + 2, max_rank=4)
-    b = g.new(g.pick([U8, I8]), [k, n])
+    b = weights(g, g.pick([U8, I8]), [k, n])
     za = g.new(a.dtype, []) if g.chance(0.6) else None
     zb = g.new(b.dtype, g.pick([[], [n]])) if g.chance(0.6) else None
     g.node(name, [a, b, za, zb], exact=True)
@@ -400,7 +410,7 @@ def two(g, lo=-6, hi=-2):
 @op('QLinearMatMul')
 def qlinear_matmul(g, name):
     m, k, n = g.int(1, 5), g.int(1, 6), g.int(1, 5)
-    a, b = g.new(g.pick([U8, I8]), [m, k]), g.new(I8, [k, n])
+    a, b = g.new(g.pick([U8, I8]), [m, k]), weights(g, I8, [k, n])
     if g.chance(0.5):
         a, b = g.new(U8, [m, k]), g.new(U8, [k, n])
     z = [g.new(t, [], const=True) for t in (a.dtype, b.dtype, a.dtype)]
@@ -411,7 +421,7 @@ def qlinear_matmul(g, name):
 def qlinear_conv(g, name):
     x = g.new(U8, [1, g.int(1, 3), g.int(3, 6), g.int(3, 6)])
     kernel, attrs = window(g, x.shape[2:])
-    w = g.new(g.pick([U8, I8]), [g.int(1, 3), x.shape[1]] + kernel, const=True)
+    w = weights(g, g.pick([U8, I8]), [g.int(1, 3), x.shape[1]] + kernel, const=True)
     z = [g.new(t, [], const=True) for t in (U8, w.dtype, U8)]
     bias = g.new(I32, [w.shape[0]], const=True) if g.chance(0.4) else None
     g.node(name, [x, two(g), z[0], w, two(g), z[1], two(g), z[2], bias], exact=True, **attrs)

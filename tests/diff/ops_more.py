@@ -1,0 +1,292 @@
+"""Signals, image geometry, detection, and operators of com.microsoft. See ops_math.py."""
+import numpy as np
+
+from graph import BOOL, F32, F64, FLOATS, I32, I64, I8, U8, Skip
+from ops_math import op
+from ops_nn import two, weights, window
+
+MS = 'com.microsoft'
+
+
+# ---- signals ----
+@op('BlackmanWindow', 'HammingWindow', 'HannWindow')
+def windows(g, name):
+    # ONNX Runtime has float32 coefficients for float64 too.
+    t = g.pick([None, 1, 11])
+    g.node(name, [g.add(np.array(g.int(2, 12), g.pick([I32, I64])), const=True)], terms=1e4 if t == 11 else 1,
+           periodic=g.pick([None, 0, 1]), output_datatype=t, base=1e-5)
+
+
+@op('DFT')
+def dft(g, name):
+    real = g.chance(0.5)
+    b, n, m = g.int(1, 2), g.int(2, 8), g.int(1, 3)
+    x = g.new(g.pick([F32, F64]), [b, n, m, 1 if real else 2])
+    inverse = g.pick([None, 0, 1]) if not real else None
+    onesided = g.pick([None, 0, 1]) if real else None
+    axis = g.pick([1, 2])
+    length = g.ints(g.int(2, 8)) if g.chance(0.3) else None
+    attrs = dict(inverse=inverse, onesided=onesided)
+    if g.opset < 20:
+        g.node(name, [x, length], terms=16, axis=axis, **attrs)
+    else:
+        g.node(name, [x, length, g.ints(axis)], terms=16, **attrs)
+
+
+@op('STFT')
+def stft(g, name):
+    n, f = g.int(8, 16), g.int(2, 8)
+    x = g.new(F32, [g.int(1, 2), n, 1])
+    step = g.add(np.array(g.int(1, 4), I64), const=True)
+    if g.chance(0.5):
+        g.node(name, [x, step, g.new(F32, [f], 0, 1), g.add(np.array(f, I64), const=True)], terms=16, onesided=g.pick([None, 0, 1]))
+    else:
+        g.node(name, [x, step, None, g.add(np.array(f, I64), const=True)], terms=16, onesided=g.pick([None, 0, 1]))
+
+
+@op('MelWeightMatrix')
+def mel(g, name):
+    ins = [g.add(np.array(v, t), const=True) for v, t in
+           ((g.int(2, 8), I64), (g.int(16, 64), I64), (8000, I64), (float(g.int(0, 200)), F32), (float(g.int(2000, 4000)), F32))]
+    g.node(name, ins, terms=1, base=1e-5)
+
+
+# ---- images ----
+@op('AffineGrid')
+def affine_grid(g, name):
+    n, c = g.int(1, 2), g.int(1, 3)
+    sizes = g.dims(g.pick([2, 2, 3]), 2, 4)
+    k = len(sizes)
+    g.node(name, [g.new(F32, [n, k, k + 1], -2, 2), g.add(np.array([n, c] + sizes, I64), const=True)], terms=4,
+           align_corners=g.pick([None, 0, 1]))
+
+
+@op('CenterCropPad')
+def center_crop_pad(g, name):
+    x = g.val((F32, I64), min_rank=1, empty=0, max_rank=4)
+    if g.chance(0.5):
+        axes = [int(a) for a in g.rng.permutation(x.rank)[:g.int(1, x.rank)]]
+        g.node(name, [x, g.ints(g.dims(len(axes), 1, 7))], exact=True, axes=axes)
+    else:
+        g.node(name, [x, g.ints(g.dims(x.rank, 1, 7))], exact=True)
+
+
+@op('Col2Im')
+def col2im(g, name):
+    n, c, h, w = g.int(1, 2), g.int(1, 2), g.int(3, 6), g.int(3, 6)
+    kh, kw = g.int(1, 3), g.int(1, 3)
+    st, dil, pads = [g.int(1, 2), g.int(1, 2)], [1, 1], [0] * 4
+    if g.chance(0.3):
+        dil = [g.int(1, 2) if (kh - 1) * 2 < h else 1, g.int(1, 2) if (kw - 1) * 2 < w else 1]
+    if g.chance(0.4):
+        pads = [g.int(0, 1) for _ in range(4)]
+    oh = (h + pads[0] + pads[2] - dil[0] * (kh - 1) - 1) // st[0] + 1
+    ow = (w + pads[1] + pads[3] - dil[1] * (kw - 1) - 1) // st[1] + 1
+    if oh < 1 or ow < 1:
+        raise Skip('size')
+    x = g.new(F32, [n, c * kh * kw, oh * ow])
+    g.node(name, [x, g.add(np.array([h, w], I64), const=True), g.add(np.array([kh, kw], I64), const=True)], terms=8,
+           strides=st, dilations=dil, pads=pads)
+
+
+@op('DeformConv')
+def deform_conv(g, name):
+    n, c, h, w, m = g.int(1, 2), g.int(1, 2), g.int(3, 5), g.int(3, 5), g.int(1, 3)
+    k = [g.int(1, 3), g.int(1, 3)]
+    st, pads = [g.int(1, 2), g.int(1, 2)], [g.int(0, 1) for _ in range(4)]
+    oh = (h + pads[0] + pads[2] - k[0]) // st[0] + 1
+    ow = (w + pads[1] + pads[3] - k[1]) // st[1] + 1
+    x, wt = g.new(F32, [n, c, h, w]), g.new(F32, [m, c] + k)
+    off = g.new(F32, [n, 2 * k[0] * k[1], oh, ow], -1, 1)
+    bias = g.new(F32, [m]) if g.chance(0.5) else None
+    mask = g.new(F32, [n, k[0] * k[1], oh, ow], 0, 1) if g.chance(0.5) else None
+    g.node(name, [x, wt, off, bias, mask], terms=c * 9 * x.max_abs() * wt.max_abs(), base=1e-4, strides=st, pads=pads, kernel_shape=k)
+
+
+@op('NonMaxSuppression')
+def nms(g, name):
+    b, n, c = g.int(1, 2), g.int(1, 6), g.int(1, 3)
+    lo = g.rng.uniform(0, 3, (b, n, 2))
+    boxes = np.concatenate([lo, lo + g.rng.uniform(0.5, 3, (b, n, 2))], 2).astype(F32)
+    center = g.pick([None, 0, 1])
+    scores = g.rng.permutation(b * c * n).reshape(b, c, n).astype(F32) / 32  # no two alike
+    ins = [g.add(boxes, const=True), g.add(scores, const=True), g.add(np.array(g.int(1, 4), I64), const=True),
+           g.add(np.array(g.pick([0.3, 0.5, 0.7]), F32), const=True) if g.chance(0.7) else None,
+           g.add(np.array(g.pick([0.1, 0.33]), F32), const=True) if g.chance(0.5) else None]
+    g.node(name, ins, exact=True, center_point_box=center)
+
+
+# ---- newer ones ----
+@op('CumProd')
+def cum_prod(g, name):
+    x = g.val((F32, F64), min_rank=1, lo=-2, hi=2)
+    g.node(name, [x, g.add(np.array(g.axis(x.rank), I64), const=True)], terms=1, exclusive=g.pick([None, 0, 1]), reverse=g.pick([None, 0, 1]))
+
+
+@op('BitCast')
+def bit_cast(g, name):
+    x = g.val((F32, I32, F64, I64, U8, I8), exact=True)
+    to = {4: [1, 6, 12], 8: [11, 7, 13], 1: [2, 3]}[x.dtype.itemsize]
+    g.node(name, [x], exact=True, to=g.pick(to))
+
+
+@op('LinearAttention')
+def linear_attention(g, name):
+    b, t, h, d = g.int(1, 2), g.int(1, 4), g.int(1, 2), g.int(1, 4)
+    ins = [g.new(F32, [b, t, h * d], -1, 1) for _ in range(3)]
+    g.node(name, ins, 2, terms=4, base=1e-4, q_num_heads=h, kv_num_heads=h, update_rule='linear')
+
+
+@op('CausalConvWithState')
+def causal_conv(g, name):
+    b, c, s, k = g.int(1, 2), g.int(1, 4), g.int(1, 5), g.int(2, 3)
+    ins = [g.new(F32, [b, c, s]), g.new(F32, [c, 1, k]), g.new(F32, [c]) if g.chance(0.5) else None,
+           g.new(F32, [b, c, k - 1]) if g.chance(0.5) else None]
+    g.node(name, ins, 2, terms=16, base=1e-4, activation=g.pick([None, 'none', 'silu']))
+
+
+# ---- com.microsoft ----
+def ms(*names):
+    return op(*[f'{MS}:{n}' for n in names])
+
+
+@ms('Gelu', 'QuickGelu', 'FastGelu', 'BiasGelu')
+def ms_gelu(g, name):
+    name = name.split(':')[1]
+    x = g.val((F32,), min_rank=1, empty=0)
+    ins, attrs = [x], {}
+    if name == 'BiasGelu' or name == 'FastGelu' and g.chance(0.5):
+        ins.append(g.new(F32, [x.shape[-1]]))
+    if name == 'QuickGelu' and g.chance(0.5):
+        attrs['alpha'] = 1.0
+    g.node(name, ins, domain=MS, terms=4, base=1e-4, **attrs)
+
+
+@ms('FusedMatMul', 'TransposeMatMul')
+def ms_matmul(g, name):
+    name = name.split(':')[1]
+    m, k, n = g.int(1, 4), g.int(1, 4), g.int(1, 4)
+    ta, tb = g.pick([None, 0, 1]), g.pick([None, 0, 1])
+    lead = g.dims(g.int(0, 1), 1, 3)
+    a = g.val((F32,), dims=lead + ([k, m] if ta else [m, k]), min_rank=2, max_rank=4)
+    b = g.val((F32,), dims=lead + ([n, k] if tb else [k, n]), min_rank=2, max_rank=4)
+    g.node(name, [a, b], domain=MS, terms=k * a.max_abs() * b.max_abs(), transA=ta, transB=tb, alpha=g.pick([None, 0.5]))
+
+
+@ms('FusedGemm')
+def ms_gemm(g, name):
+    m, k, n = g.int(1, 5), g.int(1, 5), g.int(1, 5)
+    a, b = g.new(F32, [m, k]), g.new(F32, [k, n])
+    c = g.new(F32, g.pick([[m, n], [n]])) if g.chance(0.6) else None
+    g.node('FusedGemm', [a, b, c], domain=MS, terms=k * a.max_abs() * b.max_abs() + 4,
+           activation=g.pick(['Relu', 'Sigmoid', 'Tanh']), alpha=g.pick([None, 0.5]), beta=g.pick([None, 0.5]))
+
+
+@ms('FusedConv')
+def ms_conv(g, name):
+    x = g.new(F32, [g.int(1, 2), g.int(1, 3), g.int(2, 6), g.int(2, 6)])
+    kernel, attrs = window(g, x.shape[2:])
+    w = g.new(F32, [g.int(1, 3), x.shape[1]] + kernel)
+    act = g.pick(['Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'Clip'])
+    if act == 'LeakyRelu':
+        attrs['activation_params'] = [0.125]
+    if act == 'Clip':
+        attrs['activation_params'] = [-1.0, 2.0]
+    g.node('FusedConv', [x, w, g.new(F32, [w.shape[0]]) if g.chance(0.6) else None], domain=MS,
+           terms=w.size * x.max_abs() * w.max_abs(), base=1e-4, activation=act, kernel_shape=kernel, **attrs)
+
+
+@ms('SkipLayerNormalization', 'SkipSimplifiedLayerNormalization')
+def ms_skip_norm(g, name):
+    name = name.split(':')[1]
+    b, s, d = g.int(1, 2), g.int(1, 3), g.int(4, 8)
+    x, skip = g.new(F32, [b, s, d]), g.new(F32, [b, s, d])
+    flat = x.data + skip.data
+    if flat.std(-1).min() < 0.3:
+        raise Skip('flat')
+    ins = [x, skip, g.new(F32, [d], -2, 2)]
+    if 'Simplified' not in name:
+        ins.append(g.new(F32, [d]) if g.chance(0.6) else None)
+    g.node(name, ins, domain=MS, terms=4, base=1e-4, epsilon=g.pick([None, 1e-3]))
+
+
+@ms('BiasSoftmax')
+def ms_bias_softmax(g, name):
+    x = g.new(F32, g.dims(3, 1, 4))
+    g.node('BiasSoftmax', [x, g.like(x)], domain=MS, terms=1, axis=g.int(1, 2), is_inner_broadcast=g.int(0, 1))
+
+
+@ms('Inverse')
+def ms_inverse(g, name):
+    n = g.int(1, 3)
+    a = g.random(F32, g.dims(g.int(0, 1)) + [n, n]) / 8 + np.eye(n, dtype=F32) * 2
+    g.node('Inverse', [g.add(a.astype(F32))], domain=MS, terms=4, base=1e-4)
+
+
+@ms('GatherND')
+def ms_gather_nd(g, name):
+    x = g.new(F32, g.dims(2, 1, 4))
+    g.node('GatherND', [x, g.add(np.array([[g.int(0, d - 1) for d in x.shape]], I64))], domain=MS, exact=True)
+
+
+@ms('MatMulNBits')
+def ms_nbits(g, name):
+    k, n, block = g.pick([16, 32]), g.int(1, 4), 16
+    blocks = k // block
+    w = g.add(g.rng.integers(0, 255, (n, blocks, block // 2), dtype=U8, endpoint=True), const=True)
+    s = g.new(F32, [n * blocks], 0.0625, 0.5, const=True)
+    z = g.add(g.rng.integers(0, 255, n * ((blocks + 1) // 2), dtype=U8, endpoint=True), const=True) if g.chance(0.5) else None
+    a = g.new(F32, [g.int(1, 3), k])
+    g.node('MatMulNBits', [a, w, s, z], domain=MS, terms=k * 16 * 0.5, base=1e-4, K=k, N=n, bits=4, block_size=block)
+
+
+@ms('RotaryEmbedding')
+def ms_rotary(g, name):
+    b, s, h, d = g.int(1, 2), g.int(1, 4), g.int(1, 3), 2 * g.int(1, 4)
+    ins = [g.new(F32, [b, h, s, d]), g.add(g.rng.integers(0, 6, [b, s], dtype=I64)), g.new(F32, [10, d // 2], -1, 1),
+           g.new(F32, [10, d // 2], -1, 1)]
+    g.node('RotaryEmbedding', ins, domain=MS, terms=4, interleaved=g.pick([None, 0, 1]))
+
+
+@ms('MultiHeadAttention')
+def ms_mha(g, name):
+    b, s, t, h, d = g.int(1, 2), g.int(1, 3), g.int(1, 4), g.int(1, 2), g.pick([2, 4])
+    ins = [g.new(F32, [b, s, h * d], -2, 2), g.new(F32, [b, t, h * d], -2, 2), g.new(F32, [b, t, h * d])]
+    if g.chance(0.4):
+        ins.append(g.new(F32, [3 * h * d], -1, 1))
+    g.node('MultiHeadAttention', ins, domain=MS, terms=4, base=1e-4, num_heads=h, scale=g.pick([None, 0.5]))
+
+
+@ms('Attention')
+def ms_attention(g, name):
+    b, s, h, d, e = g.int(1, 2), g.int(1, 4), g.int(1, 2), g.pick([2, 4]), g.int(2, 5)
+    ins = [g.new(F32, [b, s, e], -1, 1), g.new(F32, [e, 3 * h * d], -1, 1), g.new(F32, [3 * h * d], -1, 1)]
+    g.node('Attention', ins, domain=MS, terms=4, base=1e-4, num_heads=h, unidirectional=g.pick([None, 0, 1]))
+
+
+@ms('DynamicQuantizeMatMul')
+def ms_dynamic(g, name):
+    m, k, n = g.int(1, 4), g.int(1, 6), g.int(1, 4)
+    a = g.new(F32, [m, k])
+    if not a.data.any():
+        raise Skip('zeros')
+    ins = [a, weights(g, g.pick([I8, U8]), [k, n], const=True), two(g)]
+    g.node('DynamicQuantizeMatMul', ins, domain=MS, terms=k * 9 * 4, base=1e-4)
+
+
+@ms('MatMulIntegerToFloat')
+def ms_integer(g, name):
+    m, k, n = g.int(1, 4), g.int(1, 6), g.int(1, 4)
+    ins = [g.new(U8, [m, k]), weights(g, g.pick([I8, U8]), [k, n]), two(g), two(g)]
+    g.node('MatMulIntegerToFloat', ins, domain=MS, terms=1)
+
+
+def quantized(g, t, shape):
+    return [g.new(t, shape), two(g), g.new(t, [], const=True)]
+
+
+@ms('QLinearAdd', 'QLinearMul')
+def ms_qlinear(g, name):
+    t = g.pick([U8, I8])
+    s = g.dims(g.int(1, 3), 1, 5)
+    g.node(name.split(':')[1], quantized(g, t, s) + quantized(g, t, s) + [two(g), g.new(t, [], const=True)], domain=MS, exact=True)
