@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "graph/narrow.h"
+
 void rg_copy_dim(struct rg_copy *c, int64_t dim, int64_t from_stride, int64_t to_stride)
 {
 	int last = c->rank - 1;
@@ -75,6 +77,28 @@ void rg_copy_run(const struct rg_copy *c, const void *from, void *to, size_t siz
 		if (d < 0)
 			return;
 	}
+}
+
+void rg_copy_run_packed(const struct rg_copy *c, const void *from, void *to, int bits)
+{
+	int64_t index[RG_COPY_MAX_RANK] = { 0 }, f = 0, t = 0;
+	int d;
+
+	for (d = 0; d < c->rank; d++)
+		if (c->dim[d] == 0)
+			return;
+	do {
+		rg_narrow_set(to, bits, t, rg_narrow_get(from, bits, f));
+		for (d = c->rank - 1; d >= 0; d--) {
+			f += c->from[d];
+			t += c->to[d];
+			if (++index[d] < c->dim[d])
+				break;
+			f -= c->from[d] * c->dim[d];
+			t -= c->to[d] * c->dim[d];
+			index[d] = 0;
+		}
+	} while (d >= 0);
 }
 
 bool rg_copy_supports(const struct rg_call *c)

@@ -20,6 +20,9 @@ struct rg_copy {
 void rg_copy_dim(struct rg_copy *c, int64_t dim, int64_t from_stride, int64_t to_stride);
 /* size_bytes: of an element, 1, 2, 4, 8 or 16. */
 void rg_copy_run(const struct rg_copy *c, const void *from, void *to, size_t size_bytes);
+/* The same for elements of fewer than 8 bits; the bytes of `to` must be set to
+ * zero before, when their number of elements does not fill the last one. */
+void rg_copy_run_packed(const struct rg_copy *c, const void *from, void *to, int bits);
 /* supports(): all present tensors have elements of whole bytes. */
 bool rg_copy_supports(const struct rg_call *c);
 /* Strided copies read and write what the output has. */

@@ -3,6 +3,7 @@
 
 #include "graph/op-args.h"
 #include "kernels/ref/copy.h"
+#include "kernels/ref/ref.h"
 #include "kernels/tables.h"
 
 static int run_copy(const struct rg_copy *k, const struct rg_call *c)
@@ -27,7 +28,17 @@ static int transpose(const struct rg_call *c, const struct rg_par *par, struct r
 
 		rg_copy_dim(&k, s->dim[src], from[src], to[i]);
 	}
+	if (rg_dtype_bytes(c->in[0].dtype) == 0) {
+		rg_ref_clear(&c->out[0]);
+		rg_copy_run_packed(&k, c->in[0].data, c->out[0].data, rg_dtype_bits(c->in[0].dtype));
+		return 0;
+	}
 	return run_copy(&k, c);
+}
+
+static bool transpose_supports(const struct rg_call *c)
+{
+	return rg_dtype_bits(c->in[0].dtype) != 0;
 }
 
 static int expand(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
@@ -127,7 +138,8 @@ static int space_to_depth(const struct rg_call *c, const struct rg_par *par, str
 			  .traffic = rg_copy_traffic, .run = RUN }
 
 static const struct rg_kernel kernels[] = {
-	COPY("Transpose", transpose),
+	{ .op_type = "Transpose", .domain = "", .name = "ref", .supports = transpose_supports,
+	  .traffic = rg_copy_traffic, .run = transpose },
 	COPY("Expand", expand),
 	COPY("Tile", tile),
 	COPY("DepthToSpace", depth_to_space),

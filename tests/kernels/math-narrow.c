@@ -178,6 +178,29 @@ static void test_saturate(void **state)
 	mc_free(&t);
 }
 
+/* Packed elements are permuted one by one; 105 of them leave part of a byte over. */
+static void test_transpose(void **state)
+{
+	static const int64_t perm[] = { 2, 0, 1 };
+	struct math_case t;
+
+	for (int k = 0; k < N_TYPES; k++) {
+		mc_start(&t, "Transpose", 25);
+		mc_ints(&t, "perm", 3, perm);
+		mc_in_random(&t, types[k], 3, dims, rg_dtype_is_signed(types[k]) ? -2 : 0, 2);
+		mc_must_run(&t, 1);
+		mc_expect_shape(&t, 0, 3, MC_DIMS(7, 3, 5));
+		for (int64_t i = 0; i < COUNT; i++)
+			mc_expect(&t, 0, i % 7 * 15 + i / 7, mc_get(&t.in[0], i), 0, 0);
+		mc_free(&t);
+	}
+	mc_start(&t, "Transpose", 25);
+	mc_in(&t, RG_I4, 2, MC_DIMS(0, 3));
+	mc_must_run(&t, 1);
+	mc_expect_shape(&t, 0, 2, MC_DIMS(3, 0));
+	mc_free(&t);
+}
+
 static void refused(struct math_case *t)
 {
 	assert_int_equal(mc_run(t, 1), -EINVAL);
@@ -225,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quantize), cmocka_unit_test(test_dequantize),
 		cmocka_unit_test(test_precision), cmocka_unit_test(test_saturate),
+		cmocka_unit_test(test_transpose),
 		cmocka_unit_test(test_refused),
 	};
 
