@@ -111,6 +111,39 @@ void mc_ints(struct math_case *t, const char *name, int n, const int64_t *v)
 	say(t, " %s", name);
 }
 
+void mc_floats(struct math_case *t, const char *name, int n, const float *v)
+{
+	float *list = t->floats[t->node.n_attrs];
+	struct rg_attr *a = attr(t, name, RG_ATTR_FLOATS);
+
+	assert_true(n <= MC_MAX_LIST);
+	for (int i = 0; i < n; i++)
+		list[i] = v[i];
+	a->floats = list;
+	a->count = n;
+	say(t, " %s", name);
+}
+
+void mc_tensor(struct math_case *t, const char *name, enum rg_dtype dtype, int64_t n, const double *v)
+{
+	struct rg_tensor x = { dtype, { .rank = 1, .dim = { n } }, NULL };
+
+	x.data = keep(t, (size_t)rg_tensor_bytes(dtype, &x.shape));
+	for (int64_t i = 0; i < n; i++)
+		mc_set(&x, i, v[i]);
+	attr(t, name, RG_ATTR_TENSOR)->t = x;
+	say(t, " %s", name);
+}
+
+void mc_strings(struct math_case *t, const char *name, int n, const char *const *v)
+{
+	struct rg_attr *a = attr(t, name, RG_ATTR_STRINGS);
+
+	a->strings = v;
+	a->count = n;
+	say(t, " %s", name);
+}
+
 int mc_in(struct math_case *t, enum rg_dtype dtype, int rank, const int64_t *dims)
 {
 	struct rg_tensor *x = &t->in[t->node.n_in++];

@@ -9,13 +9,14 @@
 
 #include "kernels/kernel.h"
 
-enum { MC_MAX_IO = 10, MC_MAX_ATTRS = 8, MC_MAX_LIST = 12 };
+enum { MC_MAX_IO = 10, MC_MAX_ATTRS = 24, MC_MAX_LIST = 12 };
 
 struct math_case {
 	char what[256];                 /* for messages */
 	struct rg_node node;
 	struct rg_attr attrs[MC_MAX_ATTRS];
 	int64_t ints[MC_MAX_ATTRS][MC_MAX_LIST];
+	float floats[MC_MAX_ATTRS][MC_MAX_LIST];
 	struct rg_tensor in[MC_MAX_IO], out[MC_MAX_IO];
 	bool variable[MC_MAX_IO];       /* its value is not known to inference */
 	void *blocks[4 * MC_MAX_IO];
@@ -31,6 +32,11 @@ void mc_start(struct math_case *t, const char *op_type, int version);
 void mc_start_in(struct math_case *t, const char *domain, const char *op_type, int version);
 void mc_int(struct math_case *t, const char *name, int64_t v);
 void mc_ints(struct math_case *t, const char *name, int n, const int64_t *v);
+void mc_floats(struct math_case *t, const char *name, int n, const float *v);
+/* The list stays the caller's. */
+void mc_strings(struct math_case *t, const char *name, int n, const char *const *v);
+/* A list as a tensor. */
+void mc_tensor(struct math_case *t, const char *name, enum rg_dtype dtype, int64_t n, const double *v);
 void mc_float(struct math_case *t, const char *name, float v);
 void mc_string(struct math_case *t, const char *name, const char *v);
 /* The next input, zeroed; returns its index. */
