@@ -91,6 +91,9 @@ for name, rest, attrs in (
         ('centre', [size([30]), given([0.1], 'float32', const=True)], {'center_point_box': 1}),
         ('none', [], {}), ('negative', [size([-1])], {})):
     std('nms-' + name, 'NonMaxSuppression', [boxes, scores] + rest, attrs=attrs, opset=11)
+std('nms-input', 'NonMaxSuppression', [rand(2, 30, 4, lo=0, hi=1), rand(2, 3, 30, lo=0, hi=1), size([30]),
+                                      given([0.3], 'float32')], opset=11)
+std('unique-input', 'Unique', [rand(40, dtype=I64, lo=0, hi=4)], n_out=4)
 std('nms-threshold', 'NonMaxSuppression', [boxes, scores, size([1]), given([1.5], 'float32', const=True)],
     refused='not in [0, 1]')
 std('nms-shape', 'NonMaxSuppression', [boxes, rand(2, 3, 29, const=True)], refused='boxes must be')
