@@ -8,8 +8,7 @@
 
 static const struct rg_bindings none;
 
-/* The --shape of an input, or NULL. */
-static const struct rg_shape *shape_for(const struct rg_bindings *b, const char *input)
+const struct rg_shape *rg_bind_shape(const struct rg_bindings *b, const char *input)
 {
 	for (int i = 0; i < b->n_shapes; i++)
 		if (strcmp(b->shapes[i].input, input) == 0)
@@ -17,15 +16,14 @@ static const struct rg_shape *shape_for(const struct rg_bindings *b, const char 
 	return NULL;
 }
 
-/* A symbol's value: --dim, else what a --shape of another input says; -1 open. */
-static int64_t value_of_symbol(const struct rg_graph *g, const struct rg_bindings *b, const char *symbol)
+int64_t rg_bind_symbol(const struct rg_graph *g, const struct rg_bindings *b, const char *symbol)
 {
 	for (int i = 0; i < b->n_dims; i++)
 		if (strcmp(b->dims[i].symbol, symbol) == 0)
 			return b->dims[i].value;
 	for (int i = 0; i < g->n_inputs; i++) {
 		const struct rg_value *v = &g->values[g->inputs[i]];
-		const struct rg_shape *s = shape_for(b, v->name);
+		const struct rg_shape *s = rg_bind_shape(b, v->name);
 
 		for (int d = 0; s && d < v->declared_rank && d < s->rank; d++)
 			if (v->declared[d].value < 0 && v->declared[d].symbol &&
@@ -103,7 +101,7 @@ static int check_bindings(const struct rg_graph *g, const struct rg_bindings *b,
 	for (int i = 0; i < b->n_shapes; i++) {
 		if (!is_graph_input(g, b->shapes[i].input))
 			return unknown_input(g, b->shapes[i].input, err);
-		if (!rg_shape_equal(shape_for(b, b->shapes[i].input), &b->shapes[i].shape)) {
+		if (!rg_shape_equal(rg_bind_shape(b, b->shapes[i].input), &b->shapes[i].shape)) {
 			rg_error_set(err, -EINVAL, "--shape of '%s' is given twice, differently", b->shapes[i].input);
 			return rg_error_hint(err, "give it once");
 		}
@@ -116,7 +114,7 @@ static int check_bindings(const struct rg_graph *g, const struct rg_bindings *b,
 				     b->dims[i].symbol, b->dims[i].value);
 			return rg_error_hint(err, "give a size of 0 or more");
 		}
-		if (value_of_symbol(g, b, b->dims[i].symbol) != b->dims[i].value) {
+		if (rg_bind_symbol(g, b, b->dims[i].symbol) != b->dims[i].value) {
 			rg_error_set(err, -EINVAL, "--dim %s is given twice, differently", b->dims[i].symbol);
 			return rg_error_hint(err, "give it once");
 		}
@@ -189,7 +187,7 @@ static int from_file(const struct rg_graph *g, const struct rg_bindings *b, cons
 	for (int d = 0; d < s->rank; d++) {
 		s->dim[d] = v->declared[d].value;
 		if (s->dim[d] < 0 && v->declared[d].symbol)
-			s->dim[d] = value_of_symbol(g, b, v->declared[d].symbol);
+			s->dim[d] = rg_bind_symbol(g, b, v->declared[d].symbol);
 		if (s->dim[d] < 0)
 			return open_dimension(v, d, err);
 	}
@@ -204,7 +202,7 @@ int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_err
 		return err->code;
 	for (int i = 0; i < g->n_inputs; i++) {
 		struct rg_value *v = &g->values[g->inputs[i]];
-		const struct rg_shape *given = shape_for(b, v->name);
+		const struct rg_shape *given = rg_bind_shape(b, v->name);
 		struct rg_shape s = { 0 };
 
 		if (v->origin != RG_CONST_NONE || v->kind != RG_VALUE_TENSOR)

@@ -221,6 +221,19 @@ struct rg_bindings {
  */
 int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_error *err);
 
+/* Sizes that an example gives to open dimensions: 1 to the first of an input, and
+ * to the others by their place in a picture (rank 4), `length` elsewhere. */
+struct rg_example_sizes {
+	int64_t channels, height, width, length;
+};
+/*
+ * `b`, and a shape for every input that it leaves open, in `out` (the caller's,
+ * with room for b->n_shapes + n_inputs shapes; names and dims are borrowed).
+ * Returns how many shapes were added, -1 when an input has no declared rank.
+ */
+int rg_graph_example(const struct rg_graph *g, const struct rg_bindings *b,
+		     const struct rg_example_sizes *sizes, struct rg_bindings *out);
+
 /* Parameters as published: elements of floating-point initialisers, and of
  * Constant nodes with more than one element (some exporters write all weights
  * so), that the live part of the graph uses, tied ones once, without running

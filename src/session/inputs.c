@@ -20,6 +20,7 @@ static const char use_mask[] = "ones (a mask)";
 static const char use_positions[] = "ascending positions";
 static const char use_image[] = "seeded, uniform in [0, 1)";
 static const char use_float[] = "seeded, uniform in [-1, 1)";
+static const char use_tested[] = "a value that the model tests for";
 static const char use_int[] = "seeded, 0 or 1";
 static const char use_text[] = "empty strings";
 static const char use_none[] = "empty (an optional)";
@@ -72,6 +73,44 @@ static int64_t vocabulary(const struct rg_graph *g, int value)
 	}
 	rg_free(carries);
 	return least;
+}
+
+/*
+ * The number that the model compares the one element of an input with (a sampling
+ * rate, a mode), directly or by way of operators that only move it. False: none.
+ */
+static bool tested_value(const struct rg_graph *g, int value, int64_t *number)
+{
+	bool *carries = rg_calloc((size_t)g->n_values, sizeof(*carries));
+	bool found = false;
+
+	if (!carries)
+		return false;
+	carries[value] = true;
+	for (int n = 0; n < g->n_nodes && !found; n++) {
+		const struct rg_node *node = &g->nodes[n];
+		int a = node->n_in > 0 ? node->in[0] : -1, b = node->n_in > 1 ? node->in[1] : -1;
+
+		if (a >= 0 && carries[a] && node->n_out > 0 && node->out[0] >= 0 &&
+		    (passes_values(node->op_type) || strcmp(node->op_type, "Gather") == 0))
+			carries[node->out[0]] = true;
+		if (strcmp(node->op_type, "Equal") != 0 || a < 0 || b < 0 || carries[a] == carries[b])
+			continue;
+		if (carries[b])
+			b = a;
+		/* Only what stands in the file: the graph has not been folded yet. */
+		if (!g->values[b].data || rg_shape_count(&g->values[b].shape) != 1)
+			continue;
+		found = true;
+		if (g->values[b].dtype == RG_I64)
+			*number = *(const int64_t *)g->values[b].data;
+		else if (g->values[b].dtype == RG_I32)
+			*number = *(const int32_t *)g->values[b].data;
+		else
+			found = false;
+	}
+	rg_free(carries);
+	return found;
 }
 
 static bool name_has(const char *name, const char *word)
@@ -161,7 +200,7 @@ static int fill_seeded(const struct rg_graph *g, const struct rg_session_options
 		memset(t->data, 0, (size_t)rg_tensor_bytes(t->dtype, &t->shape));
 		return 0;
 	} else {
-		int64_t rows = vocabulary(g, value);
+		int64_t rows = vocabulary(g, value), number;
 
 		if (rows == -ENOMEM)
 			return rg_error_nomem(err, (unsigned long)g->n_values);
@@ -180,6 +219,9 @@ static int fill_seeded(const struct rg_graph *g, const struct rg_session_options
 			*use = use_tokens;
 			lo = 0;
 			hi = (double)(rows - 1);
+		} else if (n == 1 && (t->dtype == RG_I64 || t->dtype == RG_I32) && tested_value(g, value, &number)) {
+			*use = use_tested;
+			lo = hi = (double)number;
 		} else {
 			*use = use_int;
 			lo = 0;

@@ -10,6 +10,7 @@
 #include "kernels/blas/blas.h"
 #include "models/npy.h"
 #include "session/inputs.h"
+#include "session/suggest.h"
 
 void rg_session_defaults(struct rg_session_options *o)
 {
@@ -95,8 +96,11 @@ static int bind(const struct rg_session_options *o, struct rg_model *m, struct r
 	for (int i = 0; i < given->n_shapes; i++)
 		b.shapes[i] = given->shapes[i];
 	rc = shapes_from_files(o, m->graph, &b, err);
-	if (!rc)
+	if (!rc) {
 		rc = rg_model_bind(m, &b, err);
+		if (rc)
+			rg_suggest_shapes(o, m, &b, err);
+	}
 	rg_free(b.shapes);
 	return rc;
 }

@@ -45,6 +45,21 @@ static struct wire open_value(const char *name, const char *symbol)
 	return v;
 }
 
+/* A float32 matrix, both dimensions open and without a name. */
+static struct wire open_matrix(const char *name)
+{
+	struct wire v = { 0 }, type = { 0 }, tensor = { 0 }, shape = { 0 }, dim = { 0 };
+
+	wire_msg(&shape, 1, &dim);
+	wire_msg(&shape, 1, &dim);
+	wire_int(&tensor, 1, RG_F32);
+	wire_msg(&tensor, 2, &shape);
+	wire_msg(&type, 1, &tensor);
+	wire_str(&v, 1, name);
+	wire_msg(&v, 2, &type);
+	return v;
+}
+
 /* y = Relu(x), with one thing of it changed:
  *   relu: float32 [2, 3]   named: [batch, 3]   unnamed: [?, 3]
  *   unknown: an operator that is none   future: an opset that is not yet */
@@ -67,6 +82,44 @@ static int write_onnx(const char *kind, const char *path)
 	v = named || unnamed ? open_value("y", named ? "batch" : NULL) : wire_value("y", RG_F32, 2, dims);
 	wire_msg(&g, GRAPH_OUTPUT, &v);
 	m = wire_model(8, strcmp(kind, "future") == 0 ? 999 : 13, &g);
+	good = fwrite(m.p, 1, m.len, f) == m.len;
+	good = fclose(f) == 0 && good;
+	wire_free(&m);
+	return good ? 0 : fail(path, "cannot be written");
+}
+
+/* y = x + w, x of two open dimensions, w [576]: x must have 576 columns, or one.
+ * `chosen` is an int64 scalar input that the model compares with 16000. */
+static int write_picky(const char *path)
+{
+	const int64_t columns = 576;
+	const float zeros[576] = { 0 };
+	const int64_t rate = 16000;
+	struct wire g = { 0 }, n = wire_node("Add", "x", "w", "y"), w, v, m;
+	FILE *f = fopen(path, "wb");
+	bool good;
+
+	if (!f)
+		return fail(path, "cannot be written");
+	wire_msg(&g, GRAPH_NODE, &n);
+	n = wire_node("Equal", "chosen", "rate", "fast");
+	wire_msg(&g, GRAPH_NODE, &n);
+	wire_str(&g, GRAPH_NAME, "g");
+	w = wire_tensor("w", RG_F32, 1, &columns);
+	wire_bytes(&w, TENSOR_RAW, zeros, sizeof(zeros));
+	wire_msg(&g, GRAPH_INITIALIZER, &w);
+	w = wire_tensor("rate", RG_I64, 0, NULL);
+	wire_bytes(&w, TENSOR_RAW, &rate, sizeof(rate));
+	wire_msg(&g, GRAPH_INITIALIZER, &w);
+	v = open_matrix("x");
+	wire_msg(&g, GRAPH_INPUT, &v);
+	v = wire_value("chosen", RG_I64, 0, NULL);
+	wire_msg(&g, GRAPH_INPUT, &v);
+	v = open_matrix("y");
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	v = wire_value("fast", RG_BOOL, 0, NULL);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, 13, &g);
 	good = fwrite(m.p, 1, m.len, f) == m.len;
 	good = fclose(f) == 0 && good;
 	wire_free(&m);
@@ -269,7 +322,7 @@ static int check_json(const char *path, char **assertions, int n)
 int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "onnx") == 0)
-		return write_onnx(argv[2], argv[3]);
+		return strcmp(argv[2], "picky") == 0 ? write_picky(argv[3]) : write_onnx(argv[2], argv[3]);
 	if (argc == 6 && strcmp(argv[1], "npy") == 0)
 		return write_npy(argv[2], argv[3], argv[4], argv[5]);
 	if (argc == 4 && strcmp(argv[1], "close") == 0)

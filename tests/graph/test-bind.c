@@ -153,12 +153,42 @@ static void test_impossible(void **state)
 	rg_graph_free(b.g);
 }
 
+/* An example closes what is open, and nothing else, and binds. */
+static void test_example(void **state)
+{
+	const struct rg_example_sizes sizes = { 3, 48, 320, 576 };
+	struct build b = model();
+	shape_binding given[] = { shape_of("mask", "4x8") }, out[3];
+	dim_binding d[] = { { "H", 16 } };
+	struct rg_bindings none = { 0 }, some = { .n_shapes = 1, .shapes = given, .n_dims = 1, .dims = d };
+	struct rg_bindings example = { .shapes = out };
+
+	/* The first shape closes the batch of the second input too. */
+	assert_int_equal(rg_graph_example(b.g, &none, &sizes, &example), 1);
+	assert_string_equal(out[0].input, "image");
+	assert_int_equal(rg_graph_bind(b.g, &example, &b.err), 0);
+	assert_shape(&b, "image", "1x3x48x320");
+	assert_shape(&b, "mask", "1x8");
+	assert_int_equal(rg_graph_example(b.g, &some, &sizes, &example), 1);
+	assert_int_equal(example.n_shapes, 2);
+	assert_int_equal(rg_graph_bind(b.g, &example, &b.err), 0);
+	assert_shape(&b, "image", "4x3x16x320");
+	assert_int_equal(rg_graph_example(b.g, &example, &sizes, &example), 0);
+	rg_graph_free(b.g);
+
+	b = build_new(13);
+	assert_int_equal(rg_graph_declare(b.g, build_value(&b, "x"), RG_F32, -1, NULL, &b.err), 0);
+	assert_int_equal(rg_graph_add_input(b.g, 0, &b.err), 0);
+	assert_int_equal(rg_graph_example(b.g, &none, &sizes, &example), -1);
+	rg_graph_free(b.g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dims), cmocka_unit_test(test_open), cmocka_unit_test(test_unnamed),
 		cmocka_unit_test(test_shape_wins), cmocka_unit_test(test_contradictions),
-		cmocka_unit_test(test_impossible),
+		cmocka_unit_test(test_impossible), cmocka_unit_test(test_example),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
