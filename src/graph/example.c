@@ -2,13 +2,15 @@
 #include "graph/graph.h"
 #include "graph/private.h"
 
-/* Where the sizes of pictures go: rank 4 with channels second or last. */
+/* A picture is of rank 4, with channels second or last. */
 static int64_t size_of(const struct rg_value *v, int d, const struct rg_example_sizes *sizes)
 {
 	bool last = v->declared_rank == 4 && v->declared[1].value < 0 && v->declared[3].value >= 0;
 
 	if (d == 0)
 		return 1;
+	if (v->declared_rank == 3 && d == 1 && v->declared[0].value >= 0 && v->declared[2].value >= 0)
+		return sizes->middle;
 	if (v->declared_rank != 4)
 		return sizes->length;
 	if (last)

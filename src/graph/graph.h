@@ -222,9 +222,10 @@ struct rg_bindings {
 int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_error *err);
 
 /* Sizes that an example gives to open dimensions: 1 to the first of an input, and
- * to the others by their place in a picture (rank 4), `length` elsewhere. */
+ * to the others by their place: in a picture (rank 4), `middle` to the one that is
+ * open between two fixed ones (rank 3: often the batch of a state), else `length`. */
 struct rg_example_sizes {
-	int64_t channels, height, width, length;
+	int64_t channels, height, width, length, middle;
 };
 /*
  * `b`, and a shape for every input that it leaves open, in `out` (the caller's,

@@ -19,14 +19,14 @@
 
 /* The commonest first. */
 static const struct rg_example_sizes sizes[] = {
-	{ 3, 224, 224, 128 },
-	{ 3, 48, 320, 576 },   /* a line of text; a window of sound with its context */
-	{ 3, 32, 320, 256 },
-	{ 1, 32, 320, 512 },
-	{ 3, 256, 256, 320 },
-	{ 3, 640, 640, 1024 },
-	{ 1, 28, 28, 16000 },  /* a digit; a second of sound */
-	{ 1, 64, 64, 64 },
+	{ 3, 224, 224, 128, 1 },
+	{ 3, 48, 320, 576, 1 },     /* a line of text; a window of sound with its context */
+	{ 3, 32, 320, 256, 128 },
+	{ 1, 32, 320, 512, 512 },
+	{ 3, 256, 256, 320, 80 },
+	{ 3, 640, 640, 1024, 1024 },
+	{ 1, 28, 28, 16000, 16000 },/* a digit; a second of sound */
+	{ 1, 64, 64, 64, 64 },
 };
 
 /* Whether the model can be planned with these bindings. */

@@ -156,7 +156,7 @@ static void test_impossible(void **state)
 /* An example closes what is open, and nothing else, and binds. */
 static void test_example(void **state)
 {
-	const struct rg_example_sizes sizes = { 3, 48, 320, 576 };
+	const struct rg_example_sizes sizes = { 3, 48, 320, 576, 7 };
 	struct build b = model();
 	shape_binding given[] = { shape_of("mask", "4x8") }, out[3];
 	dim_binding d[] = { { "H", 16 } };
@@ -174,6 +174,15 @@ static void test_example(void **state)
 	assert_int_equal(rg_graph_bind(b.g, &example, &b.err), 0);
 	assert_shape(&b, "image", "4x3x16x320");
 	assert_int_equal(rg_graph_example(b.g, &example, &sizes, &example), 0);
+	rg_graph_free(b.g);
+
+	b = build_new(13);
+	assert_int_equal(rg_graph_declare(b.g, build_value(&b, "x"), RG_F32, 3,
+					  (struct rg_dim[]){ { 2, NULL }, { -1, NULL }, { 128, NULL } }, &b.err), 0);
+	assert_int_equal(rg_graph_add_input(b.g, 0, &b.err), 0);
+	assert_int_equal(rg_graph_example(b.g, &none, &sizes, &example), 1);
+	assert_int_equal(rg_graph_bind(b.g, &example, &b.err), 0);
+	assert_shape(&b, "x", "2x7x128");
 	rg_graph_free(b.g);
 
 	b = build_new(13);
