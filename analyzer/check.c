@@ -246,6 +246,9 @@ int rg_check_run(const struct rg_analysis *a, const char *db, struct rg_checklis
 		q->answer = "";
 		q->evidence = rg_check_text(&c, "ridge report %lld%s", (long long)a->rec->run.id, c.db_option);
 		questions[i].answer(&c, q);
+		/* A plan lies in no database that a person could ask. */
+		if (strcmp(rg_recording_text(a->rec, "session.static", "no"), "yes") == 0)
+			q->evidence = rg_check_text(&c, "ridge report --static %s", a->rec->run.model);
 	}
 	rg_check_summarise(&c, list);
 	rg_path_free(path);

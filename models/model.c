@@ -136,8 +136,9 @@ static int hash_file(struct rg_model *m, const char *path, const struct stat *be
 	return rc;
 }
 
-static int open_file(struct rg_model *m, const char *path, struct rg_error *err)
+static int open_file(struct rg_model *m, const char *path, bool lenient, struct rg_error *err)
 {
+	const struct rg_onnx_limits limits = { .lenient = lenient };
 	uint64_t start = rg_clock_now_ns();
 	struct stat st;
 	int rc;
@@ -145,7 +146,7 @@ static int open_file(struct rg_model *m, const char *path, struct rg_error *err)
 	/* A path that is not there is rg_onnx_load's to explain. */
 	if (stat(path, &st) < 0)
 		memset(&st, 0, sizeof(st));
-	rc = rg_onnx_load(path, NULL, &m->graph, err);
+	rc = rg_onnx_load(path, &limits, &m->graph, err);
 	if (rc) {
 		/* What to do about all that has no better word of its own. */
 		if (err->hint[0])
@@ -160,7 +161,8 @@ static int open_file(struct rg_model *m, const char *path, struct rg_error *err)
 	return rc ? rg_error_at(err, "%s", path) : 0;
 }
 
-int rg_model_open(const char *name, const struct rg_bindings *b, struct rg_model **out, struct rg_error *err)
+static int open_model(const char *name, const struct rg_bindings *b, bool lenient, struct rg_model **out,
+		      struct rg_error *err)
 {
 	struct rg_model *m = rg_calloc(1, sizeof(*m));
 	int rc = 0;
@@ -175,12 +177,23 @@ int rg_model_open(const char *name, const struct rg_bindings *b, struct rg_model
 	else if (is_builtin(name))
 		rc = open_builtin(m, name + strlen(BUILTIN), b, err);
 	else
-		rc = open_file(m, name, err);
+		rc = open_file(m, name, lenient, err);
 	if (rc)
 		rg_model_free(m);
 	else
 		*out = m;
 	return rc;
+}
+
+int rg_model_open(const char *name, const struct rg_bindings *b, struct rg_model **out, struct rg_error *err)
+{
+	return open_model(name, b, false, out, err);
+}
+
+int rg_model_open_lenient(const char *name, const struct rg_bindings *b, struct rg_model **out,
+			  struct rg_error *err)
+{
+	return open_model(name, b, true, out, err);
 }
 
 int rg_model_bind(struct rg_model *m, const struct rg_bindings *b, struct rg_error *err)

@@ -24,6 +24,10 @@ struct rg_model {
  */
 int rg_model_open(const char *name, const struct rg_bindings *b, struct rg_model **out,
 		  struct rg_error *err);
+/* The same, for analysis without running: a file whose operators cannot all run
+ * opens, too (rg_graph.lenient). */
+int rg_model_open_lenient(const char *name, const struct rg_bindings *b, struct rg_model **out,
+			  struct rg_error *err);
 /* rg_graph_bind, with the documented defaults of a built-in model for what `b`
  * (may be NULL) leaves open. */
 int rg_model_bind(struct rg_model *m, const struct rg_bindings *b, struct rg_error *err);

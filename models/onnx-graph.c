@@ -306,7 +306,8 @@ static bool type_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 }
 
 /* Reads a graph input or output and declares its type; returns the value. */
-static int read_value_info(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph *g, const char *what)
+static int read_value_info(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph *g, const char *what,
+			   bool required)
 {
 	struct type_ctx c = { .r = r };
 	struct onnx_text name = { r, "name", NULL };
@@ -319,6 +320,8 @@ static int read_value_info(struct onnx_reader *r, pb_istream_t *stream, struct r
 		rc = onnx_decode_failed(r, stream, "a graph input or output");
 	else if (!name.text || !name.text[0])
 		rc = rg_error_set(r->err, -EINVAL, "the name is missing");
+	else if (c.other && !required)
+		c.seen = false;
 	else if (c.other)
 		rc = rg_error_set(r->err, RG_ENOTSUP_MODEL, "it is %s; only tensors, and sequences "
 				  "and optionals of tensors, are supported", c.other);
@@ -424,7 +427,7 @@ static bool input_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 
 	if (!is_message(c, stream, "an input"))
 		return false;
-	v = read_value_info(c->r, stream, c->g, "input");
+	v = read_value_info(c->r, stream, c->g, "input", true);
 	return v >= 0 && push_int(c->r, &c->inputs, v) == 0;
 }
 
@@ -435,8 +438,18 @@ static bool output_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
 
 	if (!is_message(c, stream, "an output"))
 		return false;
-	v = read_value_info(c->r, stream, c->g, "output");
+	v = read_value_info(c->r, stream, c->g, "output", true);
 	return v >= 0 && rg_graph_add_output(c->g, v, c->r->err) == 0;
+}
+
+/* What the file says of a value in between: of use only where inference cannot tell. */
+static bool value_info_cb(pb_istream_t *stream, const pb_field_t *field, void **arg)
+{
+	struct graph_ctx *c = *arg;
+
+	if (!c->r->lenient)
+		return onnx_stream_skip(stream);
+	return is_message(c, stream, "a value") && read_value_info(c->r, stream, c->g, "value", false) >= 0;
 }
 
 int onnx_read_graph(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph *g)
@@ -453,6 +466,7 @@ int onnx_read_graph(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph
 	onnx_set_cb(&m.sparse_initializer, sparse_cb, &c);
 	onnx_set_cb(&m.input, input_cb, &c);
 	onnx_set_cb(&m.output, output_cb, &c);
+	onnx_set_cb(&m.value_info, value_info_cb, &c);
 	if (!pb_decode(stream, onnx_GraphProto_fields, &m))
 		rc = onnx_decode_failed(r, stream, "a graph");
 	/* Up to IR version 3 every initializer is listed as an input, too: those

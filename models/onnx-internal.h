@@ -58,6 +58,7 @@ struct onnx_reader {
 	struct rg_error *err;
 	int dir_fd;               /* the model's folder; -1: no external data */
 	int64_t max_tensor_bytes;
+	bool lenient;             /* keeps value_info */
 	uint64_t max_values;      /* what a file of this size can honestly name */
 	uint64_t max_subgraphs;   /* each takes an arena block of 64 KiB */
 	uint64_t n_values, n_nodes, n_subgraphs;

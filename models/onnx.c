@@ -228,6 +228,7 @@ static int load(struct onnx_reader *r, struct rg_graph **out)
 
 	if (!g)
 		return rg_error_nomem(r->err, sizeof(*g));
+	g->lenient = r->lenient;
 	rc = read_model(r, g);
 	if (rc)
 		rg_graph_free(g);
@@ -248,6 +249,7 @@ int rg_onnx_load(const char *path, const struct rg_onnx_limits *limits, struct r
 	if (!rc) {
 		if (limits && limits->max_tensor_bytes)
 			r.max_tensor_bytes = limits->max_tensor_bytes;
+		r.lenient = limits && limits->lenient;
 		rc = load(&r, out);
 		onnx_reader_close(&r);
 	}

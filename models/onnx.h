@@ -12,6 +12,8 @@
 struct rg_onnx_limits {
 	int64_t max_file_bytes;      /* 0: 8 GiB */
 	int64_t max_tensor_bytes;    /* 0: 16 GiB */
+	bool lenient;                /* for analysis without running: rg_graph.lenient, and what the
+	                                file declares of values in between is kept */
 };
 
 /*

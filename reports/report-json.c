@@ -217,6 +217,14 @@ int rg_report_run_json(struct rg_str *out, const struct rg_analysis *a, const st
 	ops_provenance(&j);
 	rg_json_int(&j, j.root, "n_ops", a->n_ops);
 	rg_json_text(&j, j.root, "outputs_sha256", rg_recording_text(r, "outputs.sha256", NULL));
+	o = rg_json_put(&j, j.root, "notes", json_array());
+	for (int i = 0; i < r->n_notes; i++) {
+		json_t *n = rg_json_put(&j, o, NULL, json_object());
+
+		rg_json_text(&j, n, "kind", r->notes[i].kind);
+		rg_json_text(&j, n, "subject", r->notes[i].subject);
+		rg_json_text(&j, n, "text", r->notes[i].text);
+	}
 	rg_report_json_facts(&j, j.root, "facts", r->facts, r->n_facts);
 	rg_report_json_ceilings(&j, j.root, "ceilings", r->ceilings, r->n_ceilings);
 	rg_free(order);

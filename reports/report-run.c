@@ -64,7 +64,8 @@ static void model_line(struct rg_str *s, const struct rg_recording *r)
 	if (r->run.model && r->run.model_name && strcmp(r->run.model, r->run.model_name) != 0)
 		rg_str_printf(s, " (%s)", r->run.model);
 	rg_report_date(date, r->run.started_unix_ns, "%Y-%m-%d %H:%M:%S UTC");
-	rg_str_printf(s, ", run %" PRId64, r->run.id);
+	if (!rg_report_is_static(r))
+		rg_str_printf(s, ", run %" PRId64, r->run.id);
 	if (r->run.tag && *r->run.tag)
 		rg_str_printf(s, " tagged %s", r->run.tag);
 	rg_str_printf(s, ", %s, %s", date, rg_run_status_name(r->run.status));
@@ -122,7 +123,9 @@ static void config_line(struct rg_str *s, const struct rg_analysis *a)
 		rg_str_printf(s, ", batch %" PRId64, a->batch);
 	for (int i = 0; i < a->rec->n_iterations; i++)
 		warm += strcmp(a->rec->iterations[i].pass, "warmup") == 0;
-	if (run->warmup_iterations < 0)
+	if (rg_report_is_static(a->rec))
+		rg_str_add(s, ", static");
+	else if (run->warmup_iterations < 0)
 		rg_str_printf(s, ", warm-up until steady (%d)", warm);
 	else
 		rg_str_printf(s, ", warm-up %d", warm);
@@ -257,12 +260,18 @@ static void header(struct rg_str *out, const struct rg_analysis *a, const struct
 	flush(out, st, "machine", &s);
 	config_line(&s, a);
 	flush(out, st, "config", &s);
-	latency_line(&s, a);
+	if (rg_report_is_static(r))
+		rg_report_static_latency(&s, a);
+	else
+		latency_line(&s, a);
 	flush(out, st, "latency", &s);
 	totals_line(&s, a);
 	flush(out, st, "totals", &s);
-	overhead_line(&s, a);
-	flush(out, st, "overhead", &s);
+	if (rg_report_is_static(r))
+		rg_report_static_memory(&s, a);
+	else
+		overhead_line(&s, a);
+	flush(out, st, rg_report_is_static(r) ? "memory" : "overhead", &s);
 	roofs_line(&s, a);
 	flush(out, st, "roofs", &s);
 	rg_str_add(&s, rg_recording_text(r, "outputs.sha256", ""));
@@ -442,7 +451,7 @@ int rg_report_run(struct rg_str *out, const struct rg_analysis *a, const struct 
 	case RG_FORMAT_TABLE:
 	case RG_FORMAT_MD:
 		header(out, a, st);
-		return operators(out, a, st);
+		return rg_report_is_static(a->rec) ? rg_report_static_operators(out, a, st) : operators(out, a, st);
 	}
 	return -EINVAL;
 }

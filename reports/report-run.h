@@ -20,4 +20,10 @@ void rg_report_json_ceilings(struct rg_json *j, json_t *to, const char *key,
 /* The run itself: id, tag, model, when, status. */
 void rg_report_json_recording(struct rg_json *j, json_t *to, const char *key, const struct rg_run *run);
 
+/* report-static.c: a plan that was not run. */
+bool rg_report_is_static(const struct rg_recording *r);
+void rg_report_static_latency(struct rg_str *s, const struct rg_analysis *a);
+void rg_report_static_memory(struct rg_str *s, const struct rg_analysis *a);
+int rg_report_static_operators(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st);
+
 #endif

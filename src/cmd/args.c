@@ -348,6 +348,9 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		return 0;
 	case RG_OPT_SIZE:
 		return set_size(a, o, value, err);
+	case RG_OPT_STATIC:
+		a->plan_only = true;
+		return 0;
 	case RG_OPT_QUICK:
 		a->quick = true;
 		return 0;

@@ -38,6 +38,13 @@ int rg_cmd_check(struct rg_args *a, struct rg_error *err)
 	char ref[24];
 	int rc;
 
+	if (a->plan_only) {
+		if (rg_cmd_plan(a, a->n_positional ? what : NULL, &s, err) != 0)
+			return rg_cmd_exit_code(err);
+		rc = print_check(a, s, "last", err);
+		rg_store_close(s);
+		return rc;
+	}
 	if ((model ? rg_cmd_open_write(a, &s, err) : rg_cmd_open_read(a, &s, err)) != 0)
 		return rg_cmd_exit_code(err);
 	if (model) {

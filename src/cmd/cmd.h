@@ -16,7 +16,7 @@ enum rg_opt_id {
 	RG_OPT_DB, RG_OPT_THREADS, RG_OPT_ITERATIONS, RG_OPT_DURATION, RG_OPT_WARMUP, RG_OPT_SEED,
 	RG_OPT_TAG, RG_OPT_FORMAT, RG_OPT_QUIET, RG_OPT_INPUT, RG_OPT_INPUT_RANGE, RG_OPT_SHAPE,
 	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL,
-	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_HELP,
+	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_STATIC, RG_OPT_HELP,
 	RG_OPT_COUNT
 };
 
@@ -43,6 +43,7 @@ struct rg_args {
 	int top;
 	int width, height;            /* --size 800x600; 0 not given */
 	bool quick;
+	bool plan_only;               /* --static */
 	int n_positional;
 	const char *positional[4];
 	bool stdout_tty, stderr_tty, colour;
@@ -101,6 +102,8 @@ bool rg_help_completion(struct rg_str *out, const char *shell);
 int rg_cmd_print(const char *text, struct rg_error *err);
 /* Opens a.db for reading / writing with good errors. */
 int rg_cmd_open_read(const struct rg_args *a, struct rg_store **s, struct rg_error *err);
+/* --static: plans the model `name` into a store in memory. */
+int rg_cmd_plan(struct rg_args *a, const char *name, struct rg_store **s, struct rg_error *err);
 int rg_cmd_open_write(const struct rg_args *a, struct rg_store **s, struct rg_error *err);
 /* Loads and analyses the run that `ref` names ("last" when NULL). Both are the
  * caller's to free (analysis first). */

@@ -76,6 +76,31 @@ int rg_cmd_open_write(const struct rg_args *a, struct rg_store **s, struct rg_er
 	return rg_store_open(a->db, RG_STORE_WRITE, s, err);
 }
 
+int rg_cmd_plan(struct rg_args *a, const char *name, struct rg_store **s, struct rg_error *err)
+{
+	int64_t run;
+	int rc;
+
+	*s = NULL;
+	if (!name) {
+		rg_error_set(err, RG_EUSAGE, "--static needs a model");
+		return rg_error_hint(err, "an ONNX file, or builtin:resnet50");
+	}
+	rc = rg_store_open("the plan", RG_STORE_SCRATCH, s, err);
+	if (rc)
+		return rc;
+	a->session.model = name;
+	a->session.lenient = true;
+	rg_cmd_catch_interrupt();
+	rc = rg_session_plan(*s, &a->session, &run, err);
+	rg_cmd_progress_end(a);
+	if (rc) {
+		rg_store_close(*s);
+		*s = NULL;
+	}
+	return rc;
+}
+
 int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec, struct rg_analysis **a,
 		struct rg_error *err)
 {

@@ -42,6 +42,8 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 	[RG_OPT_SIZE] = {RG_OPT_SIZE, "size", 0, "WxH", false,
 			 "size of a picture: pixels, or columns and rows in the terminal"},
 	[RG_OPT_QUICK] = {RG_OPT_QUICK, "quick", 0, NULL, false, "a shorter, rougher measurement"},
+	[RG_OPT_STATIC] = {RG_OPT_STATIC, "static", 0, NULL, false,
+			   "plan MODEL without running it: works with operators that cannot run"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
@@ -73,8 +75,13 @@ const struct rg_cmd rg_cmds[] = {
 	 READING | O(FORMAT), "table json csv md", rg_cmd_runs},
 	{"report", "[RUN]", 0, 1, "where the time goes: latency, totals, operators by time",
 	 "RUN is a number, a tag, or last (the default). docs/report.md explains every line and column, "
-	 "docs/json.md the JSON.",
-	 "ridge report\nridge report before --top 10\nridge report 3 --format json", READING | O(FORMAT) | O(TOP),
+	 "docs/json.md the JSON.\n"
+	 "With --static a MODEL stands in its place: it is planned and not run, nothing is kept, and the report "
+	 "gives each operator's shape, work and target (the time that the roofs of this machine allow), the memory "
+	 "plan, and what is not known; operators that cannot run are named and do not end it.",
+	 "ridge report\nridge report before --top 10\nridge report 3 --format json\n"
+	 "ridge report --static odd.onnx --dim batch=1",
+	 READING | RUNNING | O(FORMAT) | O(TOP) | O(STATIC),
 	 "table json csv md", rg_cmd_report},
 	{"plot", "roofline|tail [RUN]", 1, 2, "draw a run: its Roofline, or its tail latency",
 	 "roofline: operators under one roof a memory level, log-log, sized by their share of the time.\n"
@@ -97,9 +104,11 @@ const struct rg_cmd rg_cmds[] = {
 	{"check", "[MODEL|RUN]", 0, 1, "answer the 24 questions of the checklist",
 	 "An existing file or a builtin: name is recorded first, with the options of ridge record; anything else "
 	 "is a run (default: last). Each answer has a verdict (good, attention, problem, unknown), a sentence, "
-	 "figures with their provenance, and the evidence.",
-	 "ridge check builtin:resnet50\nridge check last --format json",
-	 RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(HELP), "table json md", rg_cmd_check},
+	 "figures with their provenance, and the evidence.\n"
+	 "With --static the model is planned and not run, and nothing is kept: what needs times stays unknown; "
+	 "operators that cannot run are named and do not end it.",
+	 "ridge check builtin:resnet50\nridge check last --format json\nridge check --static odd.onnx",
+	 RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(STATIC) | O(HELP), "table json md", rg_cmd_check},
 	{"machine", "", 0, 0, "measure the ceilings of this machine: peak and bandwidth a level", "",
 	 "ridge machine\nridge machine --quick --format json",
 	 O(THREADS) | O(ISA) | O(QUICK) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_machine},

@@ -32,7 +32,7 @@ static struct rg_tensor known(const struct rg_plan *p, int value)
 
 const char *rg_step_kernel_name(const struct rg_step *s)
 {
-	return s->dynamic ? "dynamic" : s->kernel->name;
+	return s->unsupported ? "none" : s->dynamic ? "dynamic" : s->kernel->name;
 }
 
 struct rg_call rg_plan_call(struct builder *b, const struct rg_step *s)
@@ -70,9 +70,28 @@ static int size_to_bytes(size_t size, int64_t *out, struct rg_error *err)
 
 static void leave_open(const struct rg_graph *g, struct rg_step *s)
 {
-	s->reason = g->nodes[s->node].dynamic;
+	s->unsupported = g->nodes[s->node].unsupported != NULL;
+	s->reason = s->unsupported ? g->nodes[s->node].unsupported : g->nodes[s->node].dynamic;
 	s->cost = (struct rg_cost){ -1, -1, -1, -1, -1 };
 	s->traffic = (struct rg_traffic){ -1, -1, -1 };
+}
+
+/* No kernel takes these types: costs come from shapes all the same. */
+static int give_up(struct builder *b, struct rg_step *s, struct rg_error *err)
+{
+	struct rg_call c = rg_plan_call(b, s);
+	struct rg_cost_in cost = { .node = c.node, .in = c.in, .out = c.out };
+
+	s->unsupported = true;
+	s->kernel = NULL;
+	s->scratch_bytes = s->prepared_bytes = 0;
+	s->reason = rg_arena_strdup(b->arena, err->message);
+	if (!s->reason)
+		return rg_error_nomem(err, strlen(err->message));
+	rg_error_clear(err);
+	rg_op_cost(c.node->op, &cost, &s->cost);
+	s->traffic = (struct rg_traffic){ -1, -1, -1 };
+	return 0;
 }
 
 /* Chooses the kernel of a step and asks it for everything but the packing. */
@@ -146,10 +165,13 @@ static int build(struct builder *b, struct rg_error *err)
 	if (!rc)
 		rc = rg_select_check(b->g, b->opt, err);
 	for (i = 0; i < p->n_steps && !rc; i++) {
-		if (p->steps[i].dynamic)
+		if (p->steps[i].dynamic || b->g->nodes[p->steps[i].node].unsupported)
 			leave_open(b->g, &p->steps[i]);
 		else
 			rc = choose(b, &p->steps[i], err);
+		if (rc == RG_ENOTSUP_MODEL && b->g->lenient)
+			rc = give_up(b, &p->steps[i], err);
+		p->n_unsupported += p->steps[i].unsupported;
 	}
 	if (!rc)
 		rc = rg_plan_allocate(b, err);

@@ -55,6 +55,7 @@ struct rg_step {
 	/* Runs on the dynamic path (exec/dynamic.h): shapes, kernel and memory are found each
 	 * time it runs. Costs and traffic are unknown before. */
 	bool dynamic;
+	bool unsupported;               /* lenient graphs: it cannot run, `reason` says why */
 	const char *reason;             /* why this kernel: "rank 20 of 2 that support it"; why dynamic */
 	int n_in, n_out;
 	int *in, *out;                  /* value indices, -1 absent; what the node's subgraphs read
@@ -80,6 +81,7 @@ struct rg_plan {
 	int n_views;                    /* nodes that became aliases */
 	int *views;                     /* their node indices */
 	int n_dynamic;                  /* steps on the dynamic path */
+	int n_unsupported;              /* steps that cannot run: the plan is for analysis only */
 	int n_folded;                   /* nodes computed at plan time */
 	int n_dead;                     /* nodes that no output needs */
 	int n_edges;
@@ -93,7 +95,7 @@ struct rg_plan {
 	uint64_t optimise_ns, plan_ns, pack_ns; /* phases as measured here */
 };
 
-/* "openblas"; "dynamic" for a step that finds its kernel as it runs. */
+/* "openblas"; "none" for what cannot run; "dynamic" for a step that finds its kernel as it runs. */
 const char *rg_step_kernel_name(const struct rg_step *s);
 
 /*

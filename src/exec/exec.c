@@ -200,6 +200,9 @@ int rg_exec_new(const struct rg_plan *plan, const struct rg_exec_options *opt, s
 	int rc;
 
 	*out = NULL;
+	for (int s = 0; s < plan->n_steps && plan->n_unsupported; s++)
+		if (plan->steps[s].unsupported)
+			return rg_error_set(err, RG_ENOTSUP_MODEL, "%s", plan->steps[s].reason);
 	if (opt && opt->pin && opt->n_cpus < plan->lanes)
 		return rg_error_set(err, -EINVAL, "%d threads cannot be pinned to %d CPUs", plan->lanes,
 				    opt->n_cpus);

@@ -455,6 +455,29 @@ static int bind_operator(const struct rg_graph *g, struct rg_node *n, struct rg_
 	return rg_graph_check_attrs(n, err);
 }
 
+/* In a lenient graph what cannot run becomes a node that says so. */
+static int bind_node(const struct rg_graph *g, struct rg_node *n, struct rg_error *err)
+{
+	const struct rg_graph *top = g;
+	int rc = bind_operator(g, n, err);
+
+	while (top->outer)
+		top = top->outer;
+	if (rc != RG_ENOTSUP_MODEL || !top->lenient)
+		return rc;
+	return rg_node_give_up(g, n, err);
+}
+
+int rg_node_give_up(const struct rg_graph *g, struct rg_node *n, struct rg_error *err)
+{
+	n->unsupported = rg_arena_strdup(g->arena, err->message);
+	if (!n->unsupported)
+		return rg_error_nomem(err, strlen(err->message));
+	rg_error_clear(err);
+	n->op = &rg_op_unsupported;
+	return 0;
+}
+
 static int check_opsets(const struct rg_graph *g, struct rg_error *err)
 {
 	int64_t opset = rg_graph_opset(g, "");
@@ -488,7 +511,7 @@ int rg_graph_finish(struct rg_graph *g, struct rg_error *err)
 	if (rc == 0)
 		rc = sort_nodes(g, &c, err);
 	for (int i = 0; i < g->n_nodes && rc == 0; i++)
-		rc = bind_operator(g, &g->nodes[i], err);
+		rc = bind_node(g, &g->nodes[i], err);
 	rg_free(c.values);
 	rg_free(c.first);
 	g->priv->finished = rc == 0;
@@ -522,7 +545,7 @@ int rg_graph_drop_nodes(struct rg_graph *g, const unsigned char *gone, int n, st
 		rc = sort_nodes(g, &c, err);
 	for (int i = 0; i < g->n_nodes && rc == 0; i++)
 		if (!g->nodes[i].op)
-			rc = bind_operator(g, &g->nodes[i], err);
+			rc = bind_node(g, &g->nodes[i], err);
 	rg_free(c.values);
 	rg_free(c.first);
 	return rc;

@@ -125,6 +125,7 @@ struct rg_node {
 	int *out;                   /* value index, -1 for an unwanted output */
 	int n_captured;             /* after finish: what its subgraphs read of this graph, */
 	int *captured;              /* value indices; a value once a subgraph */
+	const char *unsupported;    /* lenient graphs: why it cannot run; its op stands for that. NULL: it can */
 	const char *dynamic;        /* after inference: why it runs on the dynamic path; NULL: planned */
 	int n_attrs;
 	struct rg_attr *attrs;
@@ -150,6 +151,8 @@ struct rg_graph {
 	int *inputs;
 	int n_outputs;
 	int *outputs;
+	bool lenient;               /* set before finish, on the main graph: nodes that cannot run are
+	                               kept, and say so in rg_node.unsupported; for analysis only */
 	int depth;                  /* 0 for the main graph */
 	struct rg_graph *outer;     /* enclosing graph, NULL for the main one */
 	struct rg_graph_private *priv;

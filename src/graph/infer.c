@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "graph/op.h"
+#include "graph/private.h"
 
 /* One pass over the graph; the vectors hold one node's inputs and outputs. */
 struct pass {
@@ -31,9 +32,13 @@ static bool has_subgraph(const struct rg_node *n)
 
 /* ---- which graph input must be bound ---- */
 
+/* What sizes, scales, axes, lengths and rates have at most; a larger input is
+ * data, and a plan made for one value of it would be of no use. */
+#define SHAPE_LIKE 16
+
 /*
  * Follows a value back to what is not known. When all of it comes from graph
- * inputs, through values small enough to be folded, binding those makes the
+ * inputs no larger than a shape, through values small enough to be folded, binding those makes the
  * value known: the first of them is the answer, the next comes up in the next
  * call. -1 otherwise, and when memory runs out.
  */
@@ -58,6 +63,10 @@ static int find_root(const struct pass *p, int value)
 			continue;
 		bytes = v->shaped ? rg_tensor_bytes(v->dtype, &v->shape) : -1;
 		if (bytes < 0 || bytes > p->fold_limit_bytes) {
+			root = -1;
+			break;
+		}
+		if (v->is_input && rg_shape_count(&v->shape) > SHAPE_LIKE) {
 			root = -1;
 			break;
 		}
@@ -257,6 +266,12 @@ static int infer_node(struct pass *p, struct rg_node *n, int *need_value, struct
 	}
 	memset(p->out, 0, (size_t)n->n_out * sizeof(*p->out));
 	rc = n->op->infer(&c, err);
+	if (rc == RG_ENOTSUP_MODEL && p->g->lenient) { /* a mode of it that nobody implements */
+		if (rg_node_give_up(p->g, n, err))
+			return err->code;
+		memset(p->out, 0, (size_t)n->n_out * sizeof(*p->out));
+		rc = n->op->infer(&c, err);
+	}
 	if (rc == RG_ENEED_VALUE)
 		return report_need(p, n, c.need_value, need_value, err);
 	for (int o = 0; o < n->n_out && rc == 0; o++) {

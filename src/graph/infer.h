@@ -39,7 +39,7 @@ struct rg_infer_options {
  * Requires rg_graph_bind. Errors name the node. RG_ENEED_VALUE: the shape of a
  * node depends on the value of a graph input or on data; *need_value (may be
  * NULL) gets the index of the graph input to bind, or -1 when it depends on
- * computed data. Constants found are added as RG_CONST_FOLDED. May be called
+ * computed data, or on a graph input of more than 16 elements. Constants found are added as RG_CONST_FOLDED. May be called
  * again after more was bound.
  *
  * A dynamic node says why in rg_node.dynamic, its outputs and the nodes that

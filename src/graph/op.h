@@ -108,6 +108,10 @@ static inline bool rg_infer_known(const struct rg_infer *c, int input)
 	return input < c->node->n_in && c->in[input] && c->in[input]->origin != RG_CONST_NONE;
 }
 
+/* Stands for what cannot run (rg_node.unsupported): outputs as the file declares
+ * them, costs unknown. Not in the table. */
+extern const struct rg_op rg_op_unsupported;
+
 /* The entry, or NULL. "ai.onnx" and "" are the same domain. */
 const struct rg_op *rg_op_find(const char *domain, const char *name);
 /* The since_version that a model of this opset uses; 0: the operator is newer. */

@@ -14,6 +14,8 @@ struct rg_graph_private {
 
 /* Frees what the attributes of a node own (tensor data, subgraphs). */
 void rg_graph_drop_attrs(struct rg_node *n);
+/* Makes a node one that cannot run, for the reason in err, which is cleared. 0 or -ENOMEM. */
+int rg_node_give_up(const struct rg_graph *g, struct rg_node *n, struct rg_error *err);
 /* Whether the attributes of a bound node are of the types that operators read. */
 int rg_graph_check_attrs(const struct rg_node *n, struct rg_error *err);
 /* The version of a domain that applies in this graph, subgraphs inherit it; 0: not imported. */

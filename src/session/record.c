@@ -273,6 +273,7 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	size_t at = 0;
 
 	rg_facts_machine(&f, &p->cpu, &p->topo);
+	rg_facts_text(&f, "session.static", p->exec ? "no" : "yes", RG_PROV_DECLARED, "--static: planned, not run");
 	rg_facts_text(&f, "session.pinned", p->pinned ? "yes" : "no", RG_PROV_MEASURED, "one lane a CPU");
 	rg_facts_text(&f, "session.isa", rg_isa_level_name(p->isa), RG_PROV_DECLARED, "what --isa left of the CPU's");
 	rg_facts_integer(&f, "model.params", p->params, "", model, "initialisers of the graph as read, tied ones once");
@@ -299,6 +300,9 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	rg_facts_integer(&f, "plan.views", plan->n_views, "", model, "nodes that became aliases");
 	rg_facts_integer(&f, "plan.folded", plan->n_folded, "", model, "nodes computed at plan time");
 	rg_facts_integer(&f, "plan.dead", plan->n_dead, "", model, "nodes that no output needs");
+	rg_facts_integer(&f, "plan.dynamic", plan->n_dynamic, "", model,
+			 "steps whose shapes are found as they run");
+	rg_facts_integer(&f, "plan.unsupported", plan->n_unsupported, "", model, "steps that cannot run");
 	rg_facts_integer(&f, "plan.bound_inputs", plan->n_bound_inputs, "", model,
 			 "inputs whose value the plan was made for");
 	for (int i = 0; i < g->n_inputs; i++) {
@@ -430,7 +434,7 @@ static int phases_before(struct recorder *r, struct rg_error *err)
 	at += p->plan->plan_ns;
 	if (!rc)
 		rc = put_phase(r, "pack", at, at + p->plan->pack_ns, err);
-	if (!rc)
+	if (!rc && p->exec)
 		rc = put_phase(r, "stage", p->stage_start_ns, p->stage_end_ns, err);
 	return rc;
 }
@@ -468,6 +472,33 @@ static int passes(struct recorder *r, struct rg_error *err)
 		rc = ceilings(r, RG_CEIL_PEAK | RG_CEIL_DRAM, "after", "ceilings-after", err);
 	if (!rc)
 		rc = facts_after(r, err);
+	return rc;
+}
+
+int rg_session_plan(struct rg_store *s, const struct rg_session_options *o, int64_t *run_id, struct rg_error *err)
+{
+	struct recorder r = { .store = s, .o = o };
+	uint64_t wall = rg_clock_wall_ns();
+	int rc;
+
+	r.epoch_ns = rg_clock_now_ns();
+	progress(&r, "reading the model", NAN);
+	rc = rg_prepare(o, &r.p, err);
+	if (rc)
+		return rc;
+	rc = begin(&r, wall, err);
+	*run_id = r.run;
+	if (!rc)
+		rc = phases_before(&r, err);
+	if (!rc)
+		rc = facts_before(&r, err);
+	if (!rc)
+		rc = rg_rows_put_plan(s, r.run, &r.p, err);
+	if (!rc)
+		rc = ceilings(&r, RG_CEIL_ALL, "before", "ceilings-before", err);
+	if (!rc)
+		rc = rg_store_end_run(s, r.run, RG_RUN_COMPLETE, "", err);
+	rg_prepared_free(&r.p);
 	return rc;
 }
 

@@ -35,7 +35,7 @@ static void equivalent_gemm(const struct rg_plan *p, const struct rg_step *s, st
 	const struct rg_shape *a, *w, *y;
 
 	r->gemm_m = r->gemm_n = r->gemm_k = -1;
-	if (s->dynamic || s->n_in < 2 || s->in[0] < 0 || s->in[1] < 0 || s->n_out < 1 || s->out[0] < 0)
+	if (s->dynamic || !s->kernel || s->n_in < 2 || s->in[0] < 0 || s->in[1] < 0 || s->n_out < 1 || s->out[0] < 0)
 		return;
 	a = &p->tensors[s->in[0]].shape;
 	w = &p->tensors[s->in[1]].shape;
@@ -205,7 +205,8 @@ static int put_notes(struct rg_store *s, int64_t run, const struct rg_prepared *
 {
 	const struct rg_plan *plan = p->plan;
 	const struct rg_graph *g = plan->graph;
-	size_t cap = (size_t)plan->n_views + (size_t)plan->n_bound_inputs + (size_t)g->n_inputs + 1;
+	size_t cap = (size_t)plan->n_views + (size_t)plan->n_bound_inputs + (size_t)g->n_inputs +
+		     (size_t)plan->n_steps + 1;
 	struct rg_note_row *rows = rg_calloc(cap, sizeof(*rows));
 	int n = 0, rc;
 
@@ -219,6 +220,10 @@ static int put_notes(struct rg_store *s, int64_t run, const struct rg_prepared *
 						  "a shape depends on its value: the plan holds for this value only" };
 	for (int i = 0; i < g->n_inputs; i++)
 		rows[n++] = (struct rg_note_row){ "input", g->values[g->inputs[i]].name, p->uses[i] };
+	for (int i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].unsupported || plan->steps[i].dynamic)
+			rows[n++] = (struct rg_note_row){ plan->steps[i].unsupported ? "unsupported" : "dynamic",
+							  g->nodes[plan->steps[i].node].name, plan->steps[i].reason };
 	rc = rg_store_put_notes(s, run, rows, n, err);
 	rg_free(rows);
 	return rc;

@@ -37,6 +37,7 @@ struct rg_session_options {
 	struct rg_input_range *ranges;
 	int n_overrides;
 	struct { const char *op; const char *kernel; } *overrides; /* --kernel */
+	bool lenient;              /* what cannot run is kept and named: for rg_session_plan */
 	bool no_ceilings;          /* tests: skip measuring roofs */
 	const char *command;       /* the command line, for the record */
 	rg_progress_fn *progress;  /* may be NULL */
@@ -50,6 +51,15 @@ void rg_session_defaults(struct rg_session_options *o);
  * Ctrl-C (rg_session_interrupt) ends it early: RG_EINTERRUPTED, data kept. */
 int rg_session_record(struct rg_store *s, const struct rg_session_options *o, int64_t *run_id,
 		      struct rg_error *err);
+
+/*
+ * Plans a model without running it and writes that as a run: plan, costs, memory,
+ * and (unless no_ceilings) the ceilings that give each step its target. What
+ * cannot run or is not known before stands in the notes ("unsupported",
+ * "dynamic"). Fact session.static says "yes".
+ */
+int rg_session_plan(struct rg_store *s, const struct rg_session_options *o, int64_t *run_id,
+		    struct rg_error *err);
 
 /* Just executes once and writes each output to output_dir/NAME.npy (characters
  * that are no good in a file name become '_'); output_dir NULL: no files. */

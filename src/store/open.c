@@ -296,6 +296,13 @@ static int open_for_reading(struct rg_store *s, struct rg_error *err)
 	return check_tables(s, err);
 }
 
+static int open_scratch(struct rg_store *s, struct rg_error *err)
+{
+	int rc = connect_db(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+
+	return rc ? rc : migrate(s, err);
+}
+
 int rg_store_open(const char *path, enum rg_store_mode mode, struct rg_store **out, struct rg_error *err)
 {
 	struct rg_store *s;
@@ -303,7 +310,7 @@ int rg_store_open(const char *path, enum rg_store_mode mode, struct rg_store **o
 
 	*out = NULL;
 	pthread_once(&heap_once, rg_store_use_our_heap);
-	rc = check_path(path, mode, err);
+	rc = mode == RG_STORE_SCRATCH ? 0 : check_path(path, mode, err);
 	if (rc)
 		return rc;
 	s = rg_calloc(1, sizeof(*s));
@@ -313,6 +320,8 @@ int rg_store_open(const char *path, enum rg_store_mode mode, struct rg_store **o
 	s->path = rg_strdup(path);
 	if (!s->path)
 		rc = rg_error_nomem(err, strlen(path) + 1);
+	else if (mode == RG_STORE_SCRATCH)
+		rc = open_scratch(s, err);
 	else
 		rc = mode == RG_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
 	if (rc) {

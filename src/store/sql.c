@@ -120,7 +120,7 @@ int rg_store_begin(struct rg_store *s, struct rg_error *err)
 {
 	int rc;
 
-	if (s->mode != RG_STORE_WRITE) {
+	if (s->mode == RG_STORE_READ) {
 		rg_error_set(err, -EROFS, "the database was opened for reading");
 		return rg_error_at(err, "%s", s->path);
 	}

@@ -28,6 +28,7 @@ struct rg_store;
 enum rg_store_mode {
 	RG_STORE_READ,   /* must exist; no run is changed, works in a read-only folder */
 	RG_STORE_WRITE,  /* created and migrated as needed */
+	RG_STORE_SCRATCH, /* in memory, empty, gone when closed; `path` is only for messages */
 };
 
 /*
