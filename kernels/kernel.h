@@ -55,6 +55,9 @@ struct rg_kernel {
 	/* Packed weights and the like, made once at plan time. NULL: none. */
 	size_t (*prepared_bytes)(const struct rg_call *c);
 	int (*prepare)(const struct rg_call *c, void *prepared, struct rg_error *err);
+	/* Bit i: what run() needs of input i when that is constant, prepare() has taken;
+	 * its data may be gone (NULL) by then. */
+	uint32_t packs;
 	/* Declared traffic. NULL: unknown. */
 	void (*traffic)(const struct rg_call *c, struct rg_traffic *out);
 	/* Runs it. 0 or an error: only for what data can cause (an index out of

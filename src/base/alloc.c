@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,6 +25,35 @@ static bool admit(void)
 	return true;
 }
 
+/* Bytes held now and at most; what malloc gave, which is a little more than was
+ * asked for. */
+static atomic_int_fast64_t live_bytes, peak_bytes;
+
+static void *account(void *p)
+{
+	int64_t live, peak;
+
+	if (!p)
+		return NULL;
+	live = (int64_t)malloc_usable_size(p);
+	live += atomic_fetch_add_explicit(&live_bytes, live, memory_order_relaxed);
+	peak = atomic_load_explicit(&peak_bytes, memory_order_relaxed);
+	while (live > peak && !atomic_compare_exchange_weak_explicit(&peak_bytes, &peak, live, memory_order_relaxed,
+								     memory_order_relaxed))
+		continue;
+	return p;
+}
+
+int64_t rg_alloc_live_bytes(void)
+{
+	return atomic_load(&live_bytes);
+}
+
+int64_t rg_alloc_peak_bytes(bool restart)
+{
+	return restart ? atomic_exchange(&peak_bytes, atomic_load(&live_bytes)) : atomic_load(&peak_bytes);
+}
+
 uint64_t rg_alloc_count(void)
 {
 	return atomic_load(&n_allocations);
@@ -46,7 +76,7 @@ bool rg_alloc_did_fail(void)
 
 void *rg_alloc(size_t size_bytes)
 {
-	return admit() ? malloc(size_bytes ? size_bytes : 1) : NULL;
+	return admit() ? account(malloc(size_bytes ? size_bytes : 1)) : NULL;
 }
 
 void *rg_calloc(size_t count, size_t size_bytes)
@@ -56,16 +86,21 @@ void *rg_calloc(size_t count, size_t size_bytes)
 	/* calloc checks as well, but a sanitizer's ends the program over it. */
 	if (__builtin_mul_overflow(count, size_bytes, &total) || !admit())
 		return NULL;
-	return calloc(total ? total : 1, 1);
+	return account(calloc(total ? total : 1, 1));
 }
 
 void *rg_realloc_array(void *old, size_t count, size_t size_bytes)
 {
+	int64_t before = old ? (int64_t)malloc_usable_size(old) : 0;
 	size_t total;
+	void *p;
 
 	if (__builtin_mul_overflow(count, size_bytes, &total) || !admit())
 		return NULL;
-	return realloc(old, total ? total : 1);
+	p = realloc(old, total ? total : 1);
+	if (p)
+		atomic_fetch_sub_explicit(&live_bytes, before, memory_order_relaxed);
+	return account(p);
 }
 
 char *rg_strndup(const char *s, size_t n)
@@ -111,11 +146,13 @@ void *rg_alloc_aligned(size_t align_bytes, size_t size_bytes)
 		align_bytes = sizeof(void *);
 	if (!admit() || posix_memalign(&p, align_bytes, size_bytes ? size_bytes : 1) != 0)
 		return NULL;
-	return p;
+	return account(p);
 }
 
 void rg_free(void *p)
 {
+	if (p)
+		atomic_fetch_sub_explicit(&live_bytes, (int64_t)malloc_usable_size(p), memory_order_relaxed);
 	free(p);
 }
 

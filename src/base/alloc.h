@@ -33,6 +33,11 @@ void *rg_grow(void *old, size_t *capacity, size_t need, size_t size_bytes);
 /* Number of allocations made since the start of the process. */
 uint64_t rg_alloc_count(void);
 
+/* Bytes from here that are not freed yet, and the most there were at a time since
+ * the start or the last call with `restart`. */
+int64_t rg_alloc_live_bytes(void);
+int64_t rg_alloc_peak_bytes(bool restart);
+
 /*
  * Test hook: the n-th allocation from now on (1 is the next) fails, once.
  * 0 switches it off. Returns the count of allocations seen since the last

@@ -14,6 +14,7 @@ struct builder {
 	struct rg_plan *plan;
 	struct rg_arena *arena;   /* owns what the plan points to */
 	struct rg_tensor *in, *out; /* room for the widest node */
+	int *packers;             /* by value: readers that still have to pack it; -1: it stays */
 };
 
 /* steps.c: which nodes become steps, which views, and what each value is. */
@@ -22,6 +23,14 @@ int rg_plan_lower(struct builder *b, struct rg_error *err);
 int rg_plan_allocate(struct builder *b, struct rg_error *err);
 /* edges.c: true data dependencies between steps. */
 int rg_plan_edges(struct builder *b, struct rg_error *err);
+
+/*
+ * release.c: constants that nothing reads any more are freed. Begin before the
+ * first step is packed, one call after each, the end after the last.
+ */
+int rg_release_begin(struct builder *b, struct rg_error *err);
+void rg_release_step(struct builder *b, const struct rg_step *s);
+void rg_release_end(struct builder *b);
 
 /* The value whose memory this is. */
 static inline int rg_plan_root(const struct rg_plan *p, int value)

@@ -149,13 +149,26 @@ static int list_bound_inputs(struct builder *b, struct rg_error *err)
 	return 0;
 }
 
+static int check_whole(const struct rg_graph *g, struct rg_error *err)
+{
+	int i;
+
+	for (i = 0; i < g->n_values; i++)
+		if (g->values[i].released)
+			return rg_error_set(err, -EINVAL, "the graph was planned before and its constants were "
+					    "released then: read the model again");
+	return 0;
+}
+
 static int build(struct builder *b, struct rg_error *err)
 {
 	struct rg_plan *p = b->plan;
 	uint64_t start = rg_clock_now_ns(), at;
 	int i, rc;
 
-	rc = rg_fold_graph(b->g, b->opt, err);
+	rc = check_whole(b->g, err);
+	if (!rc)
+		rc = rg_fold_graph(b->g, b->opt, err);
 	if (!rc)
 		rc = rg_plan_lower(b, err);
 	at = rg_clock_now_ns();
@@ -181,8 +194,15 @@ static int build(struct builder *b, struct rg_error *err)
 		rc = list_bound_inputs(b, err);
 	start = rg_clock_now_ns();
 	p->plan_ns = start - at;
-	for (i = 0; i < p->n_steps && !rc; i++)
+	if (!rc && b->opt->release)
+		rc = rg_release_begin(b, err);
+	for (i = 0; i < p->n_steps && !rc; i++) {
 		rc = pack(b, &p->steps[i], err);
+		if (!rc && b->opt->release)
+			rg_release_step(b, &p->steps[i]);
+	}
+	if (!rc && b->opt->release)
+		rg_release_end(b);
 	p->pack_ns = rg_clock_now_ns() - start;
 	return rc;
 }

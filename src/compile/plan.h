@@ -27,6 +27,10 @@ struct rg_plan_options {
 	 * constant of the plan (RG_CONST_BOUND), and is listed in `bound_inputs`. */
 	const struct rg_tensor *(*input_value)(void *ctx, const char *name);
 	void *input_ctx;
+	/* Frees constants of the graph as soon as nothing reads them any more: weights when the
+	 * kernels of all their readers have packed them, and what was only folded into
+	 * others. The graph can be planned once then. */
+	bool release;
 };
 
 enum rg_place {
@@ -90,6 +94,7 @@ struct rg_plan {
 	int64_t arena_lower_bound_bytes;/* largest sum of live bytes at any step */
 	int peak_step;                  /* where that is */
 	int64_t prepared_bytes;         /* all packed weights */
+	int64_t released_bytes;         /* of constants that were freed (options.release) */
 	int n_bound_inputs;             /* inputs that the plan was specialised on */
 	const char **bound_inputs;
 	uint64_t optimise_ns, plan_ns, pack_ns; /* phases as measured here */
@@ -105,7 +110,7 @@ const char *rg_step_kernel_name(const struct rg_step *s);
  * that reads what they make become dynamic steps. --kernel does not reach them.
  *
  * Errors: RG_ENOTSUP_MODEL when a node has no kernel; RG_ENEED_VALUE when it depends on an input whose value nobody
- * gave; RG_EUSAGE for an override that fits nothing; -ENOMEM.
+ * gave; -EINVAL for a graph whose constants another plan has released; RG_EUSAGE for an override that fits nothing; -ENOMEM.
  *
  * A view is an alias unless it is a graph output whose memory would be the
  * caller's input buffer or a constant: an output must not change with the next

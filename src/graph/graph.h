@@ -75,7 +75,10 @@ struct rg_value {
 	enum rg_const_origin origin;
 	const void *data;               /* constant bytes, aligned to 64; NULL: not a constant
 	                                   (also NULL for a constant with 0 elements). Of strings
-	                                   the bytes are pointers, into the graph's arena */
+	                                   the bytes are pointers; their characters follow in the
+	                                   same block, or lie where the plan keeps them */
+	bool released;                  /* a constant whose bytes were given back: a plan holds what is
+	                                   needed of them; origin and shape stay */
 	int producer;                   /* node index, -1 for inputs and initialisers */
 	int n_consumers;                /* uses by nodes, an input used twice counts 2 */
 	bool is_input, is_output;

@@ -83,6 +83,15 @@ static int copy_declared(struct rg_graph *g, int to, const struct rg_value *from
 	return rg_graph_declare(g, to, from->declared_dtype, from->declared_rank, from->declared, err);
 }
 
+static int64_t characters(const char *const *strings, int64_t n)
+{
+	int64_t sum = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		sum += strings[i] ? (int64_t)strlen(strings[i]) + 1 : 0;
+	return sum;
+}
+
 static int take_data(struct scope *s, void **data, enum rg_dtype type, const struct rg_shape *shape,
 		     void **out, struct rg_error *err)
 {
@@ -99,6 +108,8 @@ static int take_data(struct scope *s, void **data, enum rg_dtype type, const str
 		return rg_error_set(err, -EINVAL, "the size of a constant overflows");
 	if (bytes == 0 || !*data)
 		return 0;
+	if (type == RG_STRING)
+		bytes += characters(*data, rg_shape_count(shape));
 	if (spend(s->c, 0, 0, bytes, err))
 		return err->code;
 	*out = rg_tensor_copy_data(&(struct rg_tensor){ type, *shape, *data });
