@@ -187,6 +187,60 @@ static void weights_are_held_once(void **state)
 		assert_true(o.grown_kib <= 68 * 1024);
 }
 
+/* By the allocator's own count: the most that is held at once while loading. */
+static int64_t peak_of_load(struct wire *m, int64_t *kept_bytes)
+{
+	const char *path = folder_write("big.onnx", m->p, m->len);
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *g = NULL;
+	int64_t before, peak;
+
+	wire_free(m);
+	rg_alloc_peak_bytes(true);
+	before = rg_alloc_live_bytes();
+	if (rg_onnx_load(path, NULL, &g, &err))
+		fail_msg("%s", err.message);
+	peak = rg_alloc_peak_bytes(false) - before;
+	*kept_bytes = rg_alloc_live_bytes() - before;
+	rg_graph_free(g);
+	assert_int_equal(rg_alloc_live_bytes(), before);
+	return peak;
+}
+
+/* Under 1 KB a node, and twice the weights. */
+static void a_node_takes_less_than_1_kb(void **state)
+{
+	enum { NODES = 100000, BYTES = 32 << 20 };
+	const int64_t dims[] = { BYTES / 4 };
+	uint8_t *data = calloc(1, BYTES);
+	struct wire g = { 0 }, v = wire_value("v0", RG_F32, -1, NULL), m, n, t;
+	char in[16], out[16];
+	int64_t peak, kept;
+
+	wire_msg(&g, GRAPH_INPUT, &v);
+	for (int i = 1; i <= NODES; i++) {
+		snprintf(in, sizeof(in), "v%d", i - 1);
+		snprintf(out, sizeof(out), "v%d", i);
+		n = wire_node("Relu", in, NULL, out);
+		wire_msg(&g, GRAPH_NODE, &n);
+	}
+	v = wire_value(out, RG_F32, -1, NULL);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, 13, &g);
+	peak = peak_of_load(&m, &kept);
+	print_message("# a chain of %d nodes: %d bytes a node at most, %d kept\n", NODES, (int)(peak / NODES),
+		      (int)(kept / NODES));
+	assert_true(peak < (int64_t)NODES * 1024);
+
+	t = wire_tensor("w", RG_F32, 1, dims);
+	wire_bytes(&t, TENSOR_RAW, data, BYTES);
+	free(data);
+	m = model_with_tensor(&t);
+	peak = peak_of_load(&m, &kept);
+	assert_true(kept >= BYTES);
+	assert_true(peak < BYTES + (1 << 20));
+}
+
 /* A claim of 2 GiB in a file of 76 bytes. */
 static void claims_take_nothing(void **state)
 {
@@ -238,6 +292,7 @@ int main(void)
 		TEST(ten_mb_of_attributes),
 		TEST(ten_mb_of_subgraphs),
 		TEST(weights_are_held_once),
+		TEST(a_node_takes_less_than_1_kb),
 		TEST(claims_take_nothing),
 		TEST(every_allocation_fails_once),
 #undef TEST
