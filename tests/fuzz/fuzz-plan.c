@@ -134,7 +134,7 @@ static void look(const struct rg_tensor *t, const struct rg_plan_tensor *want)
 	int64_t bytes = rg_tensor_bytes(t->dtype, &t->shape);
 	volatile uint8_t sum = 0;
 
-	if (t->dtype != want->dtype || !rg_shape_equal(&t->shape, &want->shape))
+	if (want->place != RG_PLACE_DYNAMIC && (t->dtype != want->dtype || !rg_shape_equal(&t->shape, &want->shape)))
 		abort();
 	for (int64_t i = 0; t->data && i < bytes; i++)
 		sum = (uint8_t)(sum + ((const uint8_t *)t->data)[i]);
