@@ -63,6 +63,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_ref_rotary,
 	&rg_kernels_ref_scatter,
 	&rg_kernels_ref_select,
+	&rg_kernels_ref_skip_norm,
 	&rg_kernels_ref_slice,
 	&rg_kernels_ref_softmax,
 	&rg_kernels_ref_topk,

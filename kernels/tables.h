@@ -68,6 +68,7 @@ extern const struct rg_kernel_table rg_kernels_ref_roi;
 extern const struct rg_kernel_table rg_kernels_ref_rotary;
 extern const struct rg_kernel_table rg_kernels_ref_scatter;
 extern const struct rg_kernel_table rg_kernels_ref_select;
+extern const struct rg_kernel_table rg_kernels_ref_skip_norm;
 extern const struct rg_kernel_table rg_kernels_ref_slice;
 extern const struct rg_kernel_table rg_kernels_ref_softmax;
 extern const struct rg_kernel_table rg_kernels_ref_topk;

@@ -155,7 +155,10 @@ static int run_causal_conv(const struct rg_call *c, const struct rg_par *par, st
 
 static const struct rg_kernel kernels[] = {
 	{ .op_type = "CausalConvWithState", .domain = "", .name = "ref", .run = run_causal_conv },
+	{ .op_type = "CausalConvWithState", .domain = "com.microsoft", .name = "ref", .run = run_causal_conv },
 	{ .op_type = "LinearAttention", .domain = "", .name = "ref", .scratch_bytes = linear_attention_scratch,
 	  .run = run_linear_attention },
+	{ .op_type = "LinearAttention", .domain = "com.microsoft", .name = "ref",
+	  .scratch_bytes = linear_attention_scratch, .run = run_linear_attention },
 };
 RG_KERNEL_TABLE(rg_kernels_ref_linear_attention, kernels);

@@ -23,6 +23,7 @@ RG_OP_FAMILY(norm);   /* normalisation, softmax */
 RG_OP_FAMILY(attention);
 RG_OP_FAMILY(linear_attention); /* and CausalConvWithState */
 RG_OP_FAMILY(gqa);
+RG_OP_FAMILY(skip_norm);
 RG_OP_FAMILY(mha); /* Attention and its like of ONNX Runtime */
 RG_OP_FAMILY(gemm);   /* MatMul, Gemm, Einsum */
 RG_OP_FAMILY(loss);   /* losses of training graphs */

@@ -146,6 +146,8 @@ int rg_gqa_resolve(const struct rg_node *n, const struct rg_in_shapes *in, struc
 		rc = resolve_window(n, out, err);
 	if (rc)
 		return rc;
+	if (!lens || !in->at[RG_GQA_TOTAL])
+		return rg_attention_fail(n, err, "seqlens_k and total_sequence_length must be given");
 	if (rg_shape_count(lens) != s->batch || (valid && !is_list(valid, s->batch)))
 		return rg_attention_fail(n, err, "seqlens_k and query_seqlens must have one element for each of the %" PRId64
 					 " sequences", s->batch);

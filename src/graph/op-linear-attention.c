@@ -80,6 +80,23 @@ int rg_linear_attention_resolve(const struct rg_node *n, const struct rg_in_shap
 	return 0;
 }
 
+/* ONNX Runtime's operators of these names do more; the rest means the same. */
+static int check_plain(struct rg_infer *c, struct rg_error *err)
+{
+	static const struct {
+		const char *name;
+		int64_t plain;
+	} more[] = { { "state_window", 0 }, { "ndim", 1 }, { "dilation", 1 }, { "channels_last", 0 },
+		     { "state_channels_last", -1 }, { "state_length", 0 }, { "state_update_capacity", 0 },
+		     { "input_channel_offset", 0 }, { "input_channels", 0 } };
+
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (rg_node_int(c->node, more[i].name, more[i].plain) != more[i].plain)
+			return rg_error_set(err, RG_ENOTSUP_MODEL, "%s: %s is not supported", c->node->op_type,
+					    more[i].name);
+	return 0;
+}
+
 static int infer_linear_attention(struct rg_infer *c, struct rg_error *err)
 {
 	const struct rg_value *past = rg_infer_in(c, 3);
@@ -93,6 +110,8 @@ static int infer_linear_attention(struct rg_infer *c, struct rg_error *err)
 			rc = rg_infer_like(c, i, 0, err);
 	if (!rc && past)
 		rc = rg_infer_type(c, 3, RG_SET_FLOAT, err);
+	if (!rc)
+		rc = check_plain(c, err);
 	if (rc)
 		return rc;
 	rg_shapes_of_infer(c, &in);
@@ -139,6 +158,8 @@ static int infer_causal_conv(struct rg_infer *c, struct rg_error *err)
 
 	for (int i = 1; i <= 3 && !rc; i++)
 		rc = rg_infer_like(c, i, 0, err);
+	if (!rc)
+		rc = check_plain(c, err);
 	if (rc)
 		return rc;
 	x = &c->in[0]->shape;
@@ -172,6 +193,10 @@ static void cost_causal_conv(const struct rg_cost_in *c, struct rg_cost *out)
 const struct rg_op rg_ops_linear_attention[] = {
 	{ "", "CausalConvWithState", RG_KIND_CONV, 0, 2, 4, 1, 2, { 27 }, 27, 27, infer_causal_conv, cost_causal_conv },
 	{ "", "LinearAttention", RG_KIND_ATTENTION, 0, 3, 6, 1, 2, { 27 }, 27, 27, infer_linear_attention,
+	  cost_linear_attention },
+	{ "com.microsoft", "CausalConvWithState", RG_KIND_CONV, 0, 2, 4, 1, 2, { 1 }, 1, 1, infer_causal_conv,
+	  cost_causal_conv },
+	{ "com.microsoft", "LinearAttention", RG_KIND_ATTENTION, 0, 3, 6, 1, 2, { 1 }, 1, 1, infer_linear_attention,
 	  cost_linear_attention },
 };
 RG_OP_FAMILY_END(linear_attention);

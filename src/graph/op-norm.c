@@ -381,7 +381,8 @@ const struct rg_op rg_ops_norm[] = {
 	OP("Hardmax", 1, 1, 1, 1, 13, infer_softmax, cost_hardmax, 1, 11, 13),
 	OP("InstanceNormalization", 3, 3, 1, 1, 22, infer_instance, cost_instance, 1, 6, 22),
 	OP("LRN", 1, 1, 1, 1, 13, infer_lrn, cost_lrn, 1, 13),
-	OP("LayerNormalization", 2, 3, 3, 17, 17, infer_layernorm, cost_layernorm, 17),
+	/* version 1 is ONNX Runtime's, in models of any opset that it optimised */
+	OP("LayerNormalization", 2, 3, 3, 1, 17, infer_layernorm, cost_layernorm, 1, 17),
 	OP("LogSoftmax", 1, 1, 1, 1, 13, infer_softmax, cost_logsoftmax, 1, 11, 13),
 	OP("LpNormalization", 1, 1, 1, 1, 22, infer_lp, cost_lp, 1, 22),
 	OP("MeanVarianceNormalization", 1, 1, 1, 9, 13, infer_mvn, cost_mvn, 9, 13),

@@ -44,6 +44,7 @@ static const struct {
 	FAMILY(random),
 	FAMILY(reduce),
 	FAMILY(rnn),
+	FAMILY(skip_norm),
 	FAMILY(signal),
 	FAMILY(train),
 };

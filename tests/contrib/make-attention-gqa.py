@@ -10,7 +10,7 @@ ANGLES = [rand(10, 8), rand(10, 8)]
 def gqa(name, seq, keys, total, past=0, heads=2, kv_heads=1, batch=2, packed=False, angles=None, ids=None, more=(),
         size=None, n_out=3, wanted=None, attrs=None, **case_more):
     """keys: how many each sequence has after the step; past: rows of the cache."""
-    size = size or (16 if angles else 4)  # ONNX Runtime rotates heads of multiples of 16
+    size = size or (16 if angles else 8)  # as ONNX Runtime asks for
     if packed:
         ins = [rand(batch, seq, (heads + 2 * kv_heads) * size), None, None]
     else:
@@ -69,6 +69,8 @@ gqa('too many keys', 1, [5, 4], 4, past=3, fails='seqlens_k[0] is 4')
 gqa('no such past', 1, [4, 4], 4, refused='the cache has 0 rows')
 gqa('quantised', 3, [3, 3], 3, more=[None, None, rand(1), rand(1)], refused='a quantised cache')
 gqa('window cache', 3, [3, 3], 3, attrs={'sliding_window_cache': 1}, refused='sliding_window_cache')
-gqa('normalised', 3, [3, 3], 3, more=[None] * 4 + [rand(4), rand(4)], refused='normalising queries and keys')
+gqa('normalised', 3, [3, 3], 3, more=[None] * 4 + [rand(8), rand(8)], refused='normalising queries and keys')
+case('gqa no lengths', 'GroupQueryAttention', [rand(1, 2, 16)], attrs={'num_heads': 2, 'kv_num_heads': 1},
+     refused='seqlens_k and total_sequence_length')
 
 write('attention-gqa.json')
