@@ -130,8 +130,40 @@ void rg_check_runtime_copies(struct rg_check *c, struct rg_answer *q)
 	rg_check_figure(q, "input_staging_ns", staged_ns, "ns", RG_PROV_MEASURED);
 }
 
+/* Share of the operator time that steps on the dynamic path take; NAN: not timed. */
+static double dynamic_share(const struct rg_check *c)
+{
+	double share = 0;
+
+	for (int i = 0; i < c->a->n_ops; i++)
+		if (strcmp(c->a->ops[i].step->kernel, "dynamic") == 0)
+			share += c->a->ops[i].share;
+	return share;
+}
+
+/* Some steps were not planned: which, why, and what it costs. */
+static void answer_dynamic(struct rg_check *c, struct rg_answer *q, double steps, const char *arena, const char *bound)
+{
+	const struct rg_note_row *first = NULL;
+	double share = dynamic_share(c);
+	char percent[32];
+
+	for (int i = 0; i < c->rec->n_notes && !first; i++)
+		if (strcmp(c->rec->notes[i].kind, "dynamic") == 0)
+			first = &c->rec->notes[i];
+	q->verdict = RG_VERDICT_ATTENTION;
+	q->answer = rg_check_text(
+	    c,
+	    "%.0f of %d steps take the dynamic path, %s of the operator time: shapes, kernels and memory are found "
+	    "as they run; first '%.60s' (%.120s). The rest is planned: arena %s, lower bound %s",
+	    steps, c->a->n_ops, rg_check_percent(percent, share), first ? first->subject : "?",
+	    first ? first->text : "the reason was not kept", arena, bound);
+	rg_check_figure(q, "dynamic_share", share, "fraction", RG_PROV_MEASURED);
+}
+
 void rg_check_runtime_planner(struct rg_check *c, struct rg_answer *q)
 {
+	double dynamic = rg_recording_number(c->rec, "plan.dynamic"); /* NAN: older than the dynamic path */
 	double arena = rg_recording_number(c->rec, "plan.arena_bytes");
 	double bound = rg_recording_number(c->rec, "plan.arena_lower_bound_bytes");
 	double bound_inputs = rg_recording_number(c->rec, "plan.bound_inputs"), ratio;
@@ -150,7 +182,9 @@ void rg_check_runtime_planner(struct rg_check *c, struct rg_answer *q)
 	rg_fmt_bytes(b[1], bound);
 	ratio = bound > 0 ? arena / bound : NAN;
 	q->verdict = bound_inputs > 0 || ratio > 1.2 ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
-	if (bound_inputs > 0)
+	if (dynamic > 0)
+		answer_dynamic(c, q, dynamic, b[0], b[1]);
+	else if (bound_inputs > 0)
 		q->answer = rg_check_text(
 		    c,
 		    "every shape was known when memory was planned (arena %s, lower bound %s), because "
@@ -176,4 +210,5 @@ void rg_check_runtime_planner(struct rg_check *c, struct rg_answer *q)
 	rg_check_fact(c, q, "arena_lower_bound_bytes", "plan.arena_lower_bound_bytes");
 	rg_check_figure(q, "arena_over_lower_bound", ratio, "", RG_PROV_MODELLED);
 	rg_check_fact(c, q, "bound_inputs", "plan.bound_inputs");
+	rg_check_fact(c, q, "dynamic_steps", "plan.dynamic");
 }
