@@ -23,6 +23,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 import ops_math
+import ops_flow  # noqa: F401
 import ops_more  # noqa: F401  registers its operators
 import ops_move  # noqa: F401
 import ops_nn  # noqa: F401
@@ -37,7 +38,8 @@ OLDEST, NEWEST = 7, 28  # opsets: ONNX Runtime takes none before
 RANDOM = 'its numbers are random'
 NOT_THERE = 'ONNX Runtime has no CPU kernel'
 WITHOUT = {'Bernoulli': RANDOM, 'Multinomial': RANDOM, 'RandomNormal': RANDOM, 'RandomNormalLike': RANDOM,
-           'RandomUniform': RANDOM, 'RandomUniformLike': RANDOM}
+           'RandomUniform': RANDOM, 'RandomUniformLike': RANDOM,
+           'com.microsoft:BiasAdd': NOT_THERE, 'com.microsoft:BiasSoftmax': NOT_THERE, 'com.microsoft:BiasSplitGelu': NOT_THERE}
 
 
 class Stats:

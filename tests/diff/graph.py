@@ -197,7 +197,7 @@ class Graph:
         def fits(v):
             return (v.dtype in dtypes and min_rank <= v.rank <= max_rank and (not exact or v.exact) and
                     (specials or v.finite()) and (empty or v.size) and
-                    (lo is None or not v.size or (v.data.min() >= lo and v.data.max() <= hi)) and
+                    (lo is None or not v.size or (float(v.data.min()) >= lo and float(v.data.max()) <= hi)) and
                     (dims is None or list(v.shape) == list(dims)) and (not test or test(v)))
 
         if not self.chance(fresh):
@@ -250,13 +250,21 @@ class Graph:
         names = [f'v{self.count + i}' if w else '' for i, w in enumerate(wanted)]
         node = helper.make_node(op, [v.name if v else '' for v in inputs], names, name=f'n{len(self.nodes)}',
                                 domain=domain, **attrs)
-        present = {v.name: v for v in inputs if v}
         key = (op, domain, onnx_version(op, self.opset, domain), tuple(str(v.dtype) if v else '' for v in inputs))
+        out = self.several([node], [v for v in inputs if v], names, key, exact, base, terms)
+        return out[0] if outputs == 1 else out
+
+    def several(self, nodes, inputs, names, key=None, exact=False, base=None, terms=0.0):
+        """Runs nodes that belong together, such as those with a sequence between
+        them; `names` are the results that stay, '' for one that is left out."""
+        op = nodes[-1].op_type
+        key = key or (op, '', onnx_version(op, self.opset), tuple(n.op_type for n in nodes) + tuple(str(v.dtype) for v in inputs))
+        present = {v.name: v for v in inputs}
         if key in self.stats.unimplemented:
             raise Skip('not implemented')
-        self.stats.tried += 1
+        self.stats.tried += len(nodes)
         try:
-            model = self.model([node], list(present.values()), [n for n in names if n])
+            model = self.model(nodes, list(present.values()), [n for n in names if n])
             run = session(model)
             feeds = {v.name: v.data for v in present.values() if v.kind not in ('const', 'node')}
             got = run.run(None, feeds)
@@ -274,9 +282,9 @@ class Graph:
         if any(a.dtype not in NUMERIC and a.dtype != BOOL for a in got):
             raise Skip('type')
         errs = self.errors(op, run, present, feeds, got, exact, base, terms)
-        self.nodes.append(node)
-        self.ops.append(op if not domain else f'{domain}:{op}')
-        self.count += outputs
+        self.nodes += nodes
+        self.ops += [n.op_type if not n.domain else f'{n.domain}:{n.op_type}' for n in nodes]
+        self.count += len(names)
         out, k = [], 0
         for name in names:
             if not name:
@@ -288,7 +296,7 @@ class Graph:
             k += 1
         for v in present.values():
             v.uses += 1
-        return out[0] if outputs == 1 else out
+        return out
 
     def errors(self, op, run, present, feeds, got, exact, base, terms):
         noisy = [v for v in present.values() if v.err is not None]
@@ -330,7 +338,8 @@ class Graph:
             e = np.maximum(e, 0.1 * (e.max() if e.size else 0))
             if not exact:
                 own = base[a.dtype] if isinstance(base, dict) else base or RTOL[a.dtype]
-                e = np.asarray(e) + own * size + ATOL[a.dtype] * (top + terms)
+                absolute = own / 5 if isinstance(base, dict) else ATOL[a.dtype]
+                e = np.asarray(e) + own * size + absolute * (top + terms) + float(np.finfo(a.dtype).tiny)
             elif op in ROUNDED and a.dtype == F16:
                 e = np.asarray(e) + 1e-3 * size
             if e.size and e.max() > USELESS * max(top, 1e-3):
@@ -352,6 +361,8 @@ class Graph:
         sets = [helper.make_opsetid('', self.opset)]
         if any(n.domain == 'com.microsoft' for n in nodes):
             sets.append(helper.make_opsetid('com.microsoft', 1))
+        if any(n.domain == 'ai.onnx.ml' for n in nodes):
+            sets.append(helper.make_opsetid('ai.onnx.ml', 3))
         m = helper.make_model(graph, opset_imports=sets, producer_name='diff')
         m.ir_version = 8 if self.opset < 21 else 10
         return m
@@ -359,7 +370,7 @@ class Graph:
     def finish(self, all_outputs=False):
         """The model, its inputs in order, and its outputs as values."""
         made = [v for v in self.values if v.kind == 'made']
-        read = {n for node in self.nodes for n in node.input}
+        read = set(names_read(self.nodes))
         outputs = [v for v in made if all_outputs or v.name not in read or self.chance(0.15)]
         if not outputs:
             raise Skip('no output')
@@ -376,16 +387,28 @@ class Graph:
         return m, inputs, outputs
 
 
+def names_read(nodes):
+    """What nodes read, in their subgraphs too."""
+    for n in nodes:
+        yield from n.input
+        for a in n.attribute:
+            yield from names_read(a.g.node)
+
+
 _versions = {}
 
 
 def onnx_version(op, opset, domain=''):
-    if domain or ':' in op:
+    if ':' in op:
+        domain, op = op.split(':')
+    if domain == 'com.microsoft':
         return 1
+    if domain == 'ai.onnx.ml':
+        opset = 3
     key = (op, opset, domain)
     if key not in _versions:
         try:
-            _versions[key] = onnx.defs.get_schema(op, opset if not domain else 1, domain).since_version
+            _versions[key] = onnx.defs.get_schema(op, opset, domain).since_version
         except Exception:
             _versions[key] = 0
     return _versions[key]

@@ -212,12 +212,6 @@ def ms_skip_norm(g, name):
     g.node(name, ins, domain=MS, terms=4, base=1e-4, epsilon=g.pick([None, 1e-3]))
 
 
-@ms('BiasSoftmax')
-def ms_bias_softmax(g, name):
-    x = g.new(F32, g.dims(3, 1, 4))
-    g.node('BiasSoftmax', [x, g.like(x)], domain=MS, terms=1, axis=g.int(1, 2), is_inner_broadcast=g.int(0, 1))
-
-
 @ms('Inverse')
 def ms_inverse(g, name):
     n = g.int(1, 3)
