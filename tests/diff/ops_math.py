@@ -33,7 +33,7 @@ def smooth(g, name):
     r = SMOOTH[name]
     wild = g.chance(0.15) and name not in ('Gelu', 'Mish', 'Swish', 'HardSwish', 'Erf', 'Softplus')
     kw = dict(specials=True) if wild else dict(lo=r[0], hi=r[1]) if r else {}
-    x = g.val(FLOATS, exact=wild, **kw)
+    x = g.val((F32,) if name == 'Swish' else FLOATS, exact=wild, **kw)
     attrs = {}
     if name == 'Gelu':
         attrs['approximate'] = g.pick(['none', 'tanh', None])
