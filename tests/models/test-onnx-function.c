@@ -408,6 +408,32 @@ static void a_graph_as_an_attribute(void **state)
 	rg_graph_free(g);
 }
 
+/* Fields that came after IR version 8: metadata everywhere, device placement of
+ * nodes and of the model. None says what is computed. */
+static void newer_fields(void **state)
+{
+	const int64_t one[] = { 1 };
+	struct wire n = wire_node("Relu", "x", NULL, "y"), g, m, t = wire_tensor("w", RG_U8, 1, one), e = { 0 };
+	struct rg_graph *graph;
+
+	wire_str(&e, 1, "key");
+	wire_str(&e, 2, "value");
+	wire_bytes(&n, 9, e.p, e.len);
+	wire_bytes(&n, 10, e.p, e.len);
+	g = graph_of(&n);
+	wire_bytes(&t, TENSOR_RAW, "a", 1);
+	wire_bytes(&t, 16, e.p, e.len);
+	wire_msg(&g, GRAPH_INITIALIZER, &t);
+	wire_bytes(&g, 16, e.p, e.len);
+	m = wire_model(14, 28, &g);
+	wire_bytes(&m, 14, e.p, e.len);
+	wire_msg(&m, 26, &e);
+	graph = load(&m);
+	assert_string_equal(listing(graph), "Relu Relu_0 x->y\n");
+	assert_int_equal(graph->nodes[0].version, 14);
+	rg_graph_free(graph);
+}
+
 /* ---- what it refuses ---- */
 
 static void recursion(void **state)
@@ -643,6 +669,7 @@ int main(void)
 		cmocka_unit_test(subgraphs),
 		cmocka_unit_test(calls_in_subgraphs),
 		cmocka_unit_test(a_graph_as_an_attribute),
+		cmocka_unit_test(newer_fields),
 		cmocka_unit_test(recursion),
 		cmocka_unit_test(blow_up),
 		cmocka_unit_test(deep_calls),
