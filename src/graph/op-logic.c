@@ -17,6 +17,10 @@ static int infer_compare(struct rg_infer *c, struct rg_error *err)
 
 static int infer_equal(struct rg_infer *c, struct rg_error *err)
 {
+	const struct rg_value *a = rg_infer_in(c, 0);
+
+	if (a && a->dtype == RG_STRING && c->node->version >= 19)
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "Equal of strings is not supported");
 	return rg_infer_pair(c, RG_SET_NUM | RG_BIT(RG_BOOL), RG_BOOL, err);
 }
 
