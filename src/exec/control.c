@@ -608,6 +608,7 @@ rg_exec_op_fn *rg_control_find(const char *op_type)
 {
 	static const struct { const char *name; rg_exec_op_fn *fn; } ops[] = {
 		{ "If", run_if }, { "Loop", run_loop }, { "Scan", run_scan }, { "SequenceMap", run_sequence_map },
+		{ "FlexAttention", rg_flex_attention_run },
 	};
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)

@@ -22,6 +22,8 @@ typedef int rg_exec_op_fn(const struct rg_site *s, struct rg_error *err);
 rg_exec_op_fn *rg_control_find(const char *op_type);   /* control.c; NULL: not one of these */
 rg_exec_op_fn *rg_sequence_find(const char *op_type);  /* sequence.c */
 
+rg_exec_op_fn rg_flex_attention_run;                   /* flex-attention.c */
+
 /* ---- dynamic.c: values ---- */
 /* Is input k there? */
 static inline bool rg_site_has(const struct rg_site *s, int k)

@@ -1,5 +1,5 @@
 /*
- * Control flow, sequences and optionals. The executor runs these itself
+ * Control flow, sequences, optionals, and attention with subgraphs. The executor runs these itself
  * (exec/control.c, exec/sequence.c): what they give is known only then, so
  * inference says what it would need and the nodes land on the dynamic path.
  * An If whose condition is known before is inlined by the compiler.
@@ -54,5 +54,8 @@ const struct rg_op rg_ops_control[] = {
 	EXEC("Optional", RG_KIND_MOVE, 0, 1, 1, 1, 15, 15, 15),
 	EXEC("OptionalGetElement", RG_KIND_MOVE, 1, 1, 1, 1, 15, 18, 15, 18),
 	EXEC("OptionalHasElement", RG_KIND_MOVE, 0, 1, 1, 1, 15, 18, 15, 18),
+	{ .domain = "ai.onnx.preview", .name = "FlexAttention", .kind = RG_KIND_ATTENTION, .flags = RG_OP_EXEC,
+	  .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .versions = { 1 }, .supported_from = 1,
+	  .supported_to = 1, .infer = infer_exec },
 };
 RG_OP_FAMILY_END(control);
