@@ -145,7 +145,7 @@ static void load_ints(const struct rg_tensor *from, int64_t first, int64_t n, in
 	}
 }
 
-static int cast(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+int rg_ref_cast(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	const struct rg_tensor *from = &c->in[0], *to = &c->out[0];
 	const struct rg_narrow_rule rule = rule_of(c->node);
@@ -196,8 +196,8 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 }
 
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "Cast", .domain = "", .name = "ref", .supports = supports, .traffic = traffic, .run = cast },
+	{ .op_type = "Cast", .domain = "", .name = "ref", .supports = supports, .traffic = traffic, .run = rg_ref_cast },
 	{ .op_type = "CastLike", .domain = "", .name = "ref", .supports = supports, .traffic = traffic,
-	  .run = cast },
+	  .run = rg_ref_cast },
 };
 RG_KERNEL_TABLE(rg_kernels_ref_cast, kernels);

@@ -35,6 +35,8 @@ void rg_ref_load_broadcast(const struct rg_tensor *t, const struct rg_shape *out
 			   double *buf);
 /* In a fixed order, four partial sums. */
 double rg_ref_sum(const double *buf, int64_t n);
+/* The kernel of Cast among numbers and booleans. */
+int rg_ref_cast(const struct rg_call *c, const struct rg_par *par, struct rg_error *err);
 /* One element. */
 double rg_ref_get(const struct rg_tensor *t, int64_t i);
 void rg_ref_set(const struct rg_tensor *t, int64_t i, double v);

@@ -40,6 +40,7 @@ RG_OP_FAMILY(contrib_quant);   /* com.microsoft: other operators on bytes */
 RG_OP_FAMILY(contrib_weights); /* com.microsoft: weights of a few bits */
 RG_OP_FAMILY(distinct); /* NonMaxSuppression, Unique */
 RG_OP_FAMILY(geometry); /* images: Col2Im, AffineGrid, DeformConv, CenterCropPad */
+RG_OP_FAMILY(text);   /* operators on strings */
 RG_OP_FAMILY(control); /* If, Loop, Scan, sequences, optionals */
 RG_OP_FAMILY(train); /* optimisers */
 

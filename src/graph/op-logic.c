@@ -17,11 +17,8 @@ static int infer_compare(struct rg_infer *c, struct rg_error *err)
 
 static int infer_equal(struct rg_infer *c, struct rg_error *err)
 {
-	const struct rg_value *a = rg_infer_in(c, 0);
-
-	if (a && a->dtype == RG_STRING && c->node->version >= 19)
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "Equal of strings is not supported");
-	return rg_infer_pair(c, RG_SET_NUM | RG_BIT(RG_BOOL), RG_BOOL, err);
+	return rg_infer_pair(c, RG_SET_NUM | RG_BIT(RG_BOOL) | (c->node->version >= 19 ? RG_BIT(RG_STRING) : 0),
+			     RG_BOOL, err);
 }
 
 static int infer_bool_pair(struct rg_infer *c, struct rg_error *err)
@@ -66,6 +63,8 @@ static int infer_test(struct rg_infer *c, struct rg_error *err)
 	return rc;
 }
 
+#define WHERE_TYPES (RG_SET_NUM | RG_BIT(RG_BOOL) | RG_BIT(RG_C64) | RG_BIT(RG_STRING))
+
 static int infer_where(struct rg_infer *c, struct rg_error *err)
 {
 	struct rg_shape s;
@@ -73,9 +72,9 @@ static int infer_where(struct rg_infer *c, struct rg_error *err)
 	int rc = rg_infer_type(c, 0, RG_BIT(RG_BOOL), err);
 
 	if (!rc)
-		rc = rg_infer_type(c, 1, RG_SET_NUM | RG_BIT(RG_BOOL) | RG_BIT(RG_C64), err);
+		rc = rg_infer_type(c, 1, WHERE_TYPES, err);
 	if (!rc)
-		rc = rg_infer_type(c, 2, RG_SET_NUM | RG_BIT(RG_BOOL) | RG_BIT(RG_C64), err);
+		rc = rg_infer_type(c, 2, WHERE_TYPES, err);
 	if (!rc)
 		rc = rg_infer_like(c, 2, 1, err);
 	if (rc)

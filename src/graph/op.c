@@ -26,6 +26,7 @@ static const struct {
 	FAMILY(contrib_weights),
 	FAMILY(distinct),
 	FAMILY(control),
+	FAMILY(text),
 	FAMILY(gemm),
 	FAMILY(geometry),
 	FAMILY(gqa),
