@@ -73,7 +73,16 @@ static int constant_error(const struct rg_node *n, struct rg_error *err)
 			     "supported", n->name, n->attrs[0].name);
 	else
 		rg_error_set(err, -EINVAL, "Constant node '%s' has no value", n->name);
-	return rg_error_hint(err, "value, value_float, value_floats, value_int and value_ints are supported");
+	return rg_error_hint(err, "value, value_float(s), value_int(s) and value_string(s) are supported");
+}
+
+/* A block of its own: pointers, and the characters behind them. */
+static void *copy_strings(const char *const *from, int n)
+{
+	const int64_t count = n;
+	void *p = rg_tensor_copy_data(&(struct rg_tensor){ RG_STRING, rg_shape_of(1, &count), (void *)from });
+
+	return p || n > 0 ? p : rg_alloc_aligned(64, 64);
 }
 
 /* The value of a Constant node becomes data of its output. */
@@ -111,6 +120,16 @@ static int take_constant(struct rg_graph *g, struct rg_node *n, struct rg_error 
 	} else if (a->type == RG_ATTR_INTS && strcmp(a->name, "value_ints") == 0) {
 		type = RG_I64;
 		data = copy_data(a->ints, (size_t)a->count * sizeof(*a->ints));
+	} else if (a->type == RG_ATTR_STRING && strcmp(a->name, "value_string") == 0) {
+		if (strlen(a->s) != a->s_len)
+			return rg_error_set(err, RG_ENOTSUP_MODEL, "Constant node '%s': its string holds a NUL byte",
+					    n->name);
+		shape = &scalar;
+		type = RG_STRING;
+		data = copy_strings(&a->s, 1);
+	} else if (a->type == RG_ATTR_STRINGS && strcmp(a->name, "value_strings") == 0) {
+		type = RG_STRING;
+		data = copy_strings(a->strings, a->count);
 	} else {
 		return constant_error(n, err);
 	}

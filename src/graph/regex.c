@@ -557,16 +557,26 @@ static int read_atom(struct parser *p, int *repeats, size_t *last, bool *nothing
 	return read_char(p, &c) || emit(p, CHAR, (int)c, 0) ? p->err->code : 0;
 }
 
+/* A repetition behind flags is one of what stands before them. */
 static int read_sequence(struct parser *p, int *repeats)
 {
+	size_t last = 0;
+	bool any = false;
+	int times = 1;
+
 	while (*p->at && *p->at != '|' && *p->at != ')') {
 		size_t from = p->n_ops;
-		int times = 1;
+		int new_times = 1;
 		bool nothing;
 
-		if (read_atom(p, &times, &from, &nothing))
+		if (read_atom(p, &new_times, &from, &nothing))
 			return p->err->code;
-		if (!nothing && read_repetition(p, from, &times))
+		if (!nothing) {
+			last = from;
+			times = new_times;
+			any = true;
+		}
+		if (any && read_repetition(p, last, &times))
 			return p->err->code;
 		*repeats = times > *repeats ? times : *repeats;
 	}

@@ -123,6 +123,11 @@ static inline struct rg_attr attr_string(const char *name, const char *s)
 	return (struct rg_attr){ .name = name, .type = RG_ATTR_STRING, .s = s, .s_len = strlen(s) };
 }
 
+static inline struct rg_attr attr_strings(const char *name, int n, const char *const *v)
+{
+	return (struct rg_attr){ .name = name, .type = RG_ATTR_STRINGS, .count = n, .strings = v };
+}
+
 static inline const struct rg_value *build_get(const struct build *b, const char *name)
 {
 	int v = rg_graph_find_value(b->g, name);

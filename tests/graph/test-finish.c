@@ -213,7 +213,26 @@ static void test_constants(void **state)
 
 	b = build_new(13);
 	build_node(&b, "Constant", "", "s", 1, (struct rg_attr[]){ attr_string("value_string", "hello") });
-	finish_fails(&b, RG_ENOTSUP_MODEL, "'value_string'");
+	build_node(&b, "Constant", "", "ss", 1, (struct rg_attr[]){ attr_strings("value_strings", 2,
+		   (const char *[]){ "", "two" }) });
+	build_node(&b, "Constant", "", "none", 1, (struct rg_attr[]){ attr_strings("value_strings", 0, NULL) });
+	build_output(&b, "s");
+	assert_int_equal(rg_graph_finish(b.g, &b.err), 0);
+	assert_int_equal(build_get(&b, "s")->dtype, RG_STRING);
+	assert_int_equal(build_get(&b, "s")->shape.rank, 0);
+	assert_string_equal(*(const char *const *)build_get(&b, "s")->data, "hello");
+	assert_int_equal(build_get(&b, "ss")->shape.dim[0], 2);
+	assert_string_equal(((const char *const *)build_get(&b, "ss")->data)[1], "two");
+	assert_int_equal(build_get(&b, "none")->shape.dim[0], 0);
+	rg_graph_free(b.g);
+
+	b = build_new(13);
+	build_node(&b, "Constant", "", "s", 1, (struct rg_attr[]){ { .name = "value_string", .type = RG_ATTR_STRING,
+		   .s = "a\0b", .s_len = 3 } });
+	finish_fails(&b, RG_ENOTSUP_MODEL, "NUL");
+	b = build_new(13);
+	build_node(&b, "Constant", "", "s", 1, (struct rg_attr[]){ attr_string("sparse_value", "?") });
+	finish_fails(&b, RG_ENOTSUP_MODEL, "'sparse_value'");
 	b = build_new(13);
 	build_node(&b, "Constant", "", "s", 0, NULL);
 	finish_fails(&b, -EINVAL, "has no value");
