@@ -13,6 +13,7 @@
 struct list {
 	struct rg_item **v;
 	size_t n, cap;
+	int64_t bytes;
 };
 
 /* Takes the reference, also on failure. */
@@ -26,6 +27,8 @@ static int push(struct list *l, struct rg_item *item, struct rg_error *err)
 	}
 	l->v = p;
 	p[l->n++] = item;
+	if (__builtin_add_overflow(l->bytes, rg_item_bytes(item), &l->bytes))
+		l->bytes = INT64_MAX;
 	return 0;
 }
 
@@ -186,6 +189,8 @@ static int iterate(const struct rg_site *s, struct loop *l, int first_state, int
 
 		l->out[first_scan + k] = NULL;
 		rc = push(&l->scans[k], item, err);
+		if (!rc)
+			rc = rg_site_room(s, l->scans[k].bytes, err);
 	}
 	return rc;
 }
@@ -502,6 +507,8 @@ static int scan_batched(const struct rg_site *s, struct scan *c, struct rg_error
 
 	if (!xs || !cut || !done)
 		rc = rg_error_nomem(err, (size_t)n_out * sizeof(*done));
+	if (!rc && c->xs[0].shape.dim[0] == 0)
+		rc = rg_error_set(err, RG_ENOTSUP_MODEL, "a batch of no sequences");
 	for (int64_t at = 0; !rc && at < c->xs[0].shape.dim[0]; at++) {
 		rc = sequence_length(s, c, at, &length, err);
 		if (!rc)
@@ -590,11 +597,18 @@ static int run_sequence_map(const struct rg_site *s, struct rg_error *err)
 	rg_item_unref(over);
 	if (!rc)
 		rc = loop_room(&l, err);
-	for (int i = 0; i < n && !rc; i++)
+	for (int i = 0; i < n && !rc; i++) {
 		rc = map_round(s, &l, i, err);
+		for (int k = 0; k < l.n_scan && !rc; k++)
+			if (l.scans[k].v[i]->kind != RG_ITEM_TENSOR)
+				rc = rg_error_set(err, RG_ENOTSUP_MODEL, "a sequence of what is no tensor");
+		if (rc)
+			rg_error_at(err, "element %d", i);
+	}
 	for (int k = 0; k < l.n_scan && !rc; k++) {
 		struct list *list = &l.scans[k];
-		struct rg_item *seq = rg_item_sequence(l.g->values[l.g->outputs[k]].declared_dtype, (int)list->n,
+		struct rg_item *seq = rg_item_sequence(list->n ? list->v[0]->t.dtype :
+						       l.g->values[l.g->outputs[k]].declared_dtype, (int)list->n,
 						       list->v, err);
 
 		list->n = 0; /* the references are the sequence's */

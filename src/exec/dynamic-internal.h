@@ -40,6 +40,10 @@ int rg_site_int(const struct rg_site *s, int k, int64_t *out, struct rg_error *e
 /* Output k is this item: takes the reference. Borrowed memory is copied. */
 int rg_site_give(const struct rg_site *s, int k, struct rg_item *item, struct rg_error *err);
 
+/* What is collected over many iterations has so many bytes: an error when the
+ * machine has less. */
+int rg_site_room(const struct rg_site *s, int64_t bytes, struct rg_error *err);
+
 /* ---- dynamic.c: bodies ---- */
 /* The body of a graph attribute; NULL with the error set when the node has none. */
 struct rg_body *rg_site_body(const struct rg_site *s, const char *attr, struct rg_error *err);

@@ -39,6 +39,8 @@ struct rg_dynamic {
 	struct rg_body *main;
 	struct rg_item **inputs;     /* by value of the main graph; NULL: none was set */
 	struct rg_arena *text;
+	bool (*stop)(void *ctx);
+	void *stop_ctx;
 	int64_t limit_bytes;         /* of one tensor: what the machine has; 0 unknown */
 	/* Room for one node: the widest. */
 	int max_in, max_out;
@@ -138,6 +140,14 @@ static void set_item(struct rg_body *b, int value, struct rg_item *item)
 {
 	rg_item_unref(b->items[value]);
 	b->items[value] = item;
+}
+
+int rg_site_room(const struct rg_site *s, int64_t bytes, struct rg_error *err)
+{
+	if (s->d->limit_bytes <= 0 || bytes <= s->d->limit_bytes)
+		return 0;
+	return rg_error_set(err, -ENOMEM, "what was collected takes %lld MiB, more than this machine has",
+			    (long long)(bytes >> 20));
 }
 
 int rg_site_give(const struct rg_site *s, int k, struct rg_item *item, struct rg_error *err)
@@ -330,10 +340,10 @@ static int run_kernel(const struct rg_site *s, struct rg_error *err)
 	for (int k = 0; k < s->n->n_in; k++)
 		if (d->in[k].dtype != RG_UNDEFINED && !d->in[k].data)
 			d->in[k].data = d->out; /* never read: there are no elements */
+	call.prepared = c->prepared;
 	bytes = c->kernel->scratch_bytes ? c->kernel->scratch_bytes(&call, s->par->lanes) : 0;
 	if (need_scratch(d, bytes, err) || make_outputs(s, err))
 		return err->code;
-	call.prepared = c->prepared;
 	call.scratch = bytes ? d->scratch : NULL;
 	return c->kernel->run(&call, s->par, err);
 }
@@ -418,14 +428,24 @@ static int take_outputs(const struct rg_dynamic *d, struct rg_body *b, struct rg
 	return 0;
 }
 
+/* Before each node of a subgraph: a person, or text without end. */
+static int may_go_on(const struct rg_dynamic *d, struct rg_error *err)
+{
+	if (d->stop && d->stop(d->stop_ctx))
+		return rg_error_set(err, RG_EINTERRUPTED, "interrupted");
+	return d->text ? rg_site_room(&(struct rg_site){ .d = (struct rg_dynamic *)d },
+				      (int64_t)rg_arena_bytes(d->text), err) : 0;
+}
+
 int rg_body_run(const struct rg_site *s, struct rg_body *b, int n, struct rg_item **in, struct rg_item **out,
 		struct rg_error *err)
 {
 	const struct rg_graph *g = b->g;
-	int rc = 0;
+	int rc;
 
 	memset(out, 0, (size_t)g->n_outputs * sizeof(*out));
-	if (n != g->n_inputs)
+	rc = may_go_on(s->d, err);
+	if (!rc && n != g->n_inputs)
 		rc = rg_error_set(err, -EINVAL, "a subgraph has %d inputs, %d are given", g->n_inputs, n);
 	for (int i = 0; i < n; i++) {
 		if (rc)
@@ -436,7 +456,9 @@ int rg_body_run(const struct rg_site *s, struct rg_body *b, int n, struct rg_ite
 	for (int i = 0; i < g->n_nodes && !rc; i++) {
 		const struct rg_site site = { s->d, b, i, &g->nodes[i], s->par };
 
-		rc = run_node(&site, err);
+		rc = i > 0 ? may_go_on(s->d, err) : 0;
+		if (!rc)
+			rc = run_node(&site, err);
 	}
 	if (!rc)
 		rc = take_outputs(s->d, b, out, err);
@@ -625,6 +647,12 @@ void rg_dynamic_free(struct rg_dynamic *d)
 }
 
 /* ---- for the executor ---- */
+
+void rg_dynamic_set_stop(struct rg_dynamic *d, bool (*stop)(void *ctx), void *ctx)
+{
+	d->stop = stop;
+	d->stop_ctx = ctx;
+}
 
 void rg_dynamic_begin(struct rg_dynamic *d, struct rg_arena *text)
 {

@@ -27,6 +27,8 @@ typedef struct rg_tensor rg_resolve_fn(void *ctx, int value);
 int rg_dynamic_new(const struct rg_plan *plan, rg_resolve_fn *resolve, void *ctx, struct rg_dynamic **out,
 		   struct rg_error *err);
 void rg_dynamic_free(struct rg_dynamic *d);
+/* rg_exec_options.stop. */
+void rg_dynamic_set_stop(struct rg_dynamic *d, bool (*stop)(void *ctx), void *ctx);
 /* Forgets what the last inference left. `text` takes the characters of strings. */
 void rg_dynamic_begin(struct rg_dynamic *d, struct rg_arena *text);
 /* Gives an input that is no plain tensor its value for all runs to come; takes

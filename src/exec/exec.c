@@ -26,6 +26,8 @@ struct rg_exec {
 	bool has_text;             /* some value holds strings */
 	struct rg_arena *text;     /* characters that this run made */
 	struct rg_exec_hook hook;  /* span NULL: nobody watches */
+	bool (*stop)(void *ctx);   /* NULL: nobody stops it */
+	void *stop_ctx;
 	int step;                  /* that runs now, for the hook */
 };
 
@@ -189,7 +191,10 @@ static int make_extras(struct rg_exec *e, struct rg_error *err)
 	if (!dynamic)
 		return 0;
 	e->has_text = true; /* what dynamic steps make is not known before */
-	return rg_dynamic_new(p, resolve_planned, e, &e->dynamic, err);
+	if (rg_dynamic_new(p, resolve_planned, e, &e->dynamic, err))
+		return err->code;
+	rg_dynamic_set_stop(e->dynamic, e->stop, e->stop_ctx);
+	return 0;
 }
 
 int rg_exec_new(const struct rg_plan *plan, const struct rg_exec_options *opt, struct rg_exec **out,
@@ -213,6 +218,8 @@ int rg_exec_new(const struct rg_plan *plan, const struct rg_exec_options *opt, s
 	if (!e)
 		return rg_error_nomem(err, sizeof(*e));
 	e->plan = plan;
+	e->stop = opt ? opt->stop : NULL;
+	e->stop_ctx = opt ? opt->stop_ctx : NULL;
 	rc = make_buffers(e, err);
 	if (!rc)
 		rc = make_calls(e, err);
@@ -274,7 +281,11 @@ int rg_exec_set_input(struct rg_exec *e, int i, struct rg_item *item, struct rg_
 
 	if (v->kind == RG_VALUE_TENSOR || !e->dynamic)
 		return rg_error_set(err, -EINVAL, "input '%s' is a plain tensor", v->name);
+	item = rg_item_own(rg_item_ref(item), err); /* what is only borrowed may not stay */
+	if (!item)
+		return err->code;
 	rg_dynamic_set_input(e->dynamic, g->inputs[i], item);
+	rg_item_unref(item);
 	return 0;
 }
 
@@ -346,6 +357,8 @@ int rg_exec_run(struct rg_exec *e, struct rg_error *err)
 		uint64_t start = 0;
 
 		e->step = s;
+		if (e->stop && e->stop(e->stop_ctx))
+			return rg_error_set(err, RG_EINTERRUPTED, "interrupted");
 		if (e->hook.span)
 			start = rg_clock_now_ns();
 		if (run_step(e, s, par, err))

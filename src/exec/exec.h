@@ -30,6 +30,11 @@ struct rg_exec_options {
 	bool pin;              /* pin lane i to cpus[i] */
 	int n_cpus;
 	const int *cpus;
+	/* Asked before each step, and inside of one before each node of a subgraph, on
+	 * the thread that runs: true ends the inference with RG_EINTERRUPTED. Must be
+	 * quick (the load of a flag). NULL: nobody stops it. */
+	bool (*stop)(void *ctx);
+	void *stop_ctx;
 };
 
 /* Starts plan->lanes - 1 threads and touches the arena. */
@@ -53,7 +58,7 @@ struct rg_tensor rg_exec_output(struct rg_exec *e, int i);
 const struct rg_item *rg_exec_output_item(struct rg_exec *e, int i);
 /* NULL takes the hook away: then no clock is read. */
 void rg_exec_set_hook(struct rg_exec *e, const struct rg_exec_hook *hook);
-/* One inference. On failure the error names the node. */
+/* One inference. On failure the error names the node, and outputs hold nothing of use. */
 int rg_exec_run(struct rg_exec *e, struct rg_error *err);
 /* Any value's current memory, for debugging and tests; data NULL when it has none. */
 struct rg_tensor rg_exec_value(struct rg_exec *e, int value);

@@ -101,6 +101,20 @@ struct rg_item *rg_item_sequence(enum rg_dtype t, int n, struct rg_item *const *
 	return i;
 }
 
+int64_t rg_item_bytes(const struct rg_item *i)
+{
+	int64_t sum = (int64_t)sizeof(*i), part;
+
+	if (i->memory)
+		sum += rg_tensor_bytes(i->t.dtype, &i->t.shape);
+	for (int k = 0; k < i->n; k++) {
+		part = i->v[k] ? rg_item_bytes(i->v[k]) : 0;
+		if (__builtin_add_overflow(sum, part + (int64_t)sizeof(i->v[k]), &sum))
+			return INT64_MAX;
+	}
+	return sum;
+}
+
 struct rg_item *rg_item_ref(struct rg_item *i)
 {
 	i->refs++;

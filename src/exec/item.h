@@ -39,6 +39,9 @@ struct rg_item *rg_item_none(struct rg_error *err);
 /* Takes over the n references in v (NULL: leaves n empty slots to fill), also on failure. */
 struct rg_item *rg_item_sequence(enum rg_dtype t, int n, struct rg_item *const *v, struct rg_error *err);
 
+/* Bytes that it takes, elements of a sequence and its own place included; one
+ * that is there twice counts twice. */
+int64_t rg_item_bytes(const struct rg_item *i);
 struct rg_item *rg_item_ref(struct rg_item *i);   /* returns i */
 void rg_item_unref(struct rg_item *i);            /* NULL is allowed */
 /* Gives away one reference to i and returns one to an item that may be kept: i

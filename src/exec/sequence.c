@@ -234,7 +234,9 @@ static int run_insert(const struct rg_site *s, struct rg_error *err)
 			     rg_dtype_name(seq->t.dtype));
 	if (at < 0)
 		at += seq->n;
-	if (!err->code)
+	if (!err->code && seq->n == INT32_MAX)
+		rg_error_set(err, -E2BIG, "the sequence is full");
+	if (!err->code && rg_site_room(s, rg_item_bytes(seq), err) == 0)
 		to = edit(seq, -1, (int)at, err);
 	if (to) {
 		to->v[at] = item;
@@ -322,6 +324,14 @@ static int split_into(const struct rg_site *s, const struct rg_tensor *x, int ax
 	return rg_site_give(s, 0, seq, err);
 }
 
+/* A tensor without elements has dimensions as large as it likes. */
+enum { MAX_PIECES = 1 << 20 };
+
+static int too_many(int64_t pieces, struct rg_error *err)
+{
+	return rg_error_set(err, -E2BIG, "%lld pieces, at most %d are supported", (long long)pieces, MAX_PIECES);
+}
+
 static int run_split(const struct rg_site *s, struct rg_error *err)
 {
 	struct rg_tensor x, split;
@@ -334,8 +344,8 @@ static int run_split(const struct rg_site *s, struct rg_error *err)
 	if (axis < 0)
 		return axis;
 	dim = x.shape.dim[axis];
-	if (dim > INT32_MAX)
-		return rg_error_set(err, -E2BIG, "dimension %d is too large to be split", axis);
+	if (!rg_site_has(s, 1) && dim > MAX_PIECES)
+		return too_many(dim, err);
 	if (!rg_site_has(s, 1))
 		return split_into(s, &x, axis, NULL, (int)dim, 1, rg_node_int(s->n, "keepdims", 1) != 0, err);
 	if (rg_site_tensor(s, 1, &split, err))
@@ -345,11 +355,15 @@ static int run_split(const struct rg_site *s, struct rg_error *err)
 			return err->code;
 		if (each <= 0)
 			return rg_error_set(err, -EINVAL, "pieces of %lld", (long long)each);
+		if (dim / each >= MAX_PIECES)
+			return too_many(dim / each, err);
 		return split_into(s, &x, axis, NULL, (int)(dim / each + (dim % each != 0)), each, true, err);
 	}
 	n = rg_shape_count(&split.shape);
-	if (split.shape.rank != 1 || (split.dtype != RG_I64 && split.dtype != RG_I32) || n > INT32_MAX)
+	if (split.shape.rank != 1 || (split.dtype != RG_I64 && split.dtype != RG_I32) )
 		return rg_error_set(err, -EINVAL, "split must be a list of int32 or int64");
+	if (n > MAX_PIECES)
+		return too_many(n, err);
 	lengths = rg_calloc((size_t)n + 1, sizeof(*lengths));
 	if (!lengths)
 		return rg_error_nomem(err, (size_t)n * sizeof(*lengths));

@@ -213,7 +213,7 @@ int rg_graph_add_output(struct rg_graph *g, int value, struct rg_error *err)
 
 	if (check_value(g, value, err))
 		return err->code;
-	if (g->values[value].is_output)
+	if (g->values[value].is_output && !g->outer)
 		return rg_error_set(err, -EINVAL, "graph output '%s' is listed twice", g->values[value].name);
 	p = rg_grow(g->outputs, &g->priv->cap_outputs, (size_t)g->n_outputs + 1, sizeof(*p));
 	if (!p)

@@ -177,6 +177,7 @@ int rg_graph_declare(struct rg_graph *g, int value, enum rg_dtype dtype, int ran
  * (rg_graph_declare with rank -1). */
 int rg_graph_declare_kind(struct rg_graph *g, int value, enum rg_value_kind kind, struct rg_error *err);
 int rg_graph_add_input(struct rg_graph *g, int value, struct rg_error *err);
+/* A body may give one value twice (as state and to be stacked), a main graph not. */
 int rg_graph_add_output(struct rg_graph *g, int value, struct rg_error *err);
 /*
  * Makes a value a constant. Takes ownership of `data` (from rg_alloc_aligned

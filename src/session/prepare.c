@@ -134,9 +134,14 @@ static int choose_threads(const struct rg_session_options *o, struct rg_prepared
 	return 0;
 }
 
+static bool is_interrupted(void *ctx)
+{
+	return rg_session_interrupted();
+}
+
 static int make_exec(struct rg_prepared *p, struct rg_error *err)
 {
-	struct rg_exec_options xo = { 0 };
+	struct rg_exec_options xo = { .stop = is_interrupted };
 	int cpus[RG_MAX_CPUS];
 
 	rg_topology_pin_order(&p->topo, cpus);

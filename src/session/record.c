@@ -53,7 +53,8 @@ struct recorder {
 	int64_t rss_bytes, peak_rss_bytes; /* -1: not known */
 	uint64_t steal_before, ticks_before;
 	bool has_ticks;
-	char hash[65];
+	char hash[65];             /* "": no inference ended */
+	bool cut;                  /* a person stopped an inference before its end */
 };
 
 static void progress(const struct recorder *r, const char *what, double fraction)
@@ -93,7 +94,20 @@ static int flush(struct recorder *r, struct rg_error *err)
 	return rc;
 }
 
-/* One inference; its row waits for the next flush. *took may be NULL. */
+/* What a person stopped has not failed: whoever asked sees rg_session_interrupted. */
+static int run_once(struct recorder *r, struct rg_error *err)
+{
+	int rc = rg_exec_run(r->p.exec, err);
+
+	if (rc != RG_EINTERRUPTED)
+		return rc;
+	rg_error_clear(err);
+	r->cut = true;
+	return 0;
+}
+
+/* One inference; its row waits for the next flush. *took may be NULL, and is left
+ * alone when the inference was stopped. */
 static int iterate(struct recorder *r, const char *pass, bool hook, double *took, struct rg_error *err)
 {
 	struct rg_iteration_row *row;
@@ -103,7 +117,7 @@ static int iterate(struct recorder *r, const char *pass, bool hook, double *took
 	if (hook && !rg_spans_room(r->spans, r->spans_per_iteration)) {
 		rc = flush(r, err);
 		if (!rc)
-			rc = rg_exec_run(r->p.exec, err); /* thrown away: warms the caches again */
+			rc = run_once(r, err); /* thrown away: warms the caches again */
 		if (rc)
 			return rc;
 	}
@@ -114,11 +128,13 @@ static int iterate(struct recorder *r, const char *pass, bool hook, double *took
 	rg_spans_iteration(r->spans, r->n_iterations);
 	rg_exec_set_hook(r->p.exec, hook ? rg_spans_hook(r->spans) : NULL);
 	start = rg_clock_now_ns();
-	rc = rg_exec_run(r->p.exec, err);
+	rc = run_once(r, err);
 	end = rg_clock_now_ns();
 	rg_exec_set_hook(r->p.exec, NULL);
-	if (rc)
+	if (rc || r->cut) {
+		rg_spans_forget(r->spans);
 		return rc;
+	}
 	r->pending[r->n_pending++] = (struct rg_iteration_row){
 		r->n_iterations++, pass, hook, since_epoch(r, start), since_epoch(r, end),
 	};
@@ -134,7 +150,7 @@ static int first_inference(struct recorder *r, struct rg_error *err)
 
 	progress(r, "first inference", NAN);
 	rc = iterate(r, "first", true, NULL, err);
-	if (!rc)
+	if (!rc && !r->cut)
 		rc = rg_prepared_hash_outputs(&r->p, r->hash, err);
 	if (!rc)
 		rc = put_phase(r, "first", start, rg_clock_now_ns(), err);
@@ -154,7 +170,7 @@ static int warm_up(struct recorder *r, struct rg_error *err)
 
 		for (; n < WARMUP_WINDOW && !(fixed >= 0 && done >= fixed) && !rc && !rg_session_interrupted(); n++, done++)
 			rc = iterate(r, "warmup", false, &v[n], err);
-		if (rc || n < WARMUP_WINDOW)
+		if (rc || r->cut || n < WARMUP_WINDOW)
 			continue;
 		{
 			double now = rg_stats_median(v, WARMUP_WINDOW);
@@ -229,10 +245,10 @@ static int timing(struct recorder *r, struct rg_error *err)
 									      : TIMING_LIMIT_NS));
 		for (int half = 0; half < 2 && !rc; half++) {
 			bool on = (half == 0) == on_first;
-			double took;
+			double took = NAN;
 
 			rc = iterate(r, "timing", on, &took, err);
-			if (!rc)
+			if (!rc && !r->cut)
 				rc = on ? remember(&r->on, &r->n_on, &r->cap_on, took, err)
 					: remember(&r->off, &r->n_off, &r->cap_off, took, err);
 		}
@@ -240,7 +256,7 @@ static int timing(struct recorder *r, struct rg_error *err)
 		if (!rc && (double)(rg_clock_now_ns() - r->last_flush_ns) > FLUSH_NS) {
 			rc = flush(r, err);
 			if (!rc)
-				rc = rg_exec_run(r->p.exec, err);
+				rc = run_once(r, err);
 		}
 	}
 	if (!rc)
@@ -331,12 +347,14 @@ static int facts_after(struct recorder *r, struct rg_error *err)
 {
 	struct rg_facts f = { 0 };
 	char hash[65];
-	int rc = rg_prepared_hash_outputs(&r->p, hash, err);
+	int rc = r->cut ? 0 : rg_prepared_hash_outputs(&r->p, hash, err);
 
 	if (rc)
 		return rc;
-	rg_facts_text(&f, "outputs.sha256", r->hash, RG_PROV_MEASURED, "type, shape and bytes of every output, first inference");
-	rg_facts_text(&f, "outputs.stable", strcmp(hash, r->hash) == 0 ? "yes" : "no", RG_PROV_MEASURED,
+	if (r->hash[0])
+		rg_facts_text(&f, "outputs.sha256", r->hash, RG_PROV_MEASURED, "type, shape and bytes of every output, first inference");
+	if (!r->cut)
+		rg_facts_text(&f, "outputs.stable", strcmp(hash, r->hash) == 0 ? "yes" : "no", RG_PROV_MEASURED,
 		      "the last inference gave the same bytes as the first");
 	rg_facts_text(&f, "session.steady", r->steady ? "yes" : "no", RG_PROV_MEASURED,
 		      "medians of consecutive warm-up windows within 2.5 %");

@@ -184,7 +184,7 @@ int rg_session_run(const struct rg_session_options *o, const char *output_dir, s
 	if (!rc && !rg_session_interrupted())
 		rc = rg_exec_run(p.exec, err);
 	r->time_ns = rg_clock_now_ns() - start;
-	if (!rc && rg_session_interrupted())
+	if ((!rc || rc == RG_EINTERRUPTED) && rg_session_interrupted())
 		rc = rg_error_set(err, RG_EINTERRUPTED, "interrupted; no output was written");
 	if (!rc)
 		rc = rg_prepared_hash_outputs(&p, r->outputs_sha256, err);

@@ -90,6 +90,16 @@ void rg_spans_iteration(struct rg_spans *s, int iteration)
 	s->iteration = iteration;
 }
 
+void rg_spans_forget(struct rg_spans *s)
+{
+	for (int i = 0; i < s->lanes; i++) {
+		struct lane_buffer *b = &s->buffers[i];
+
+		while (b->n > 0 && b->v[b->n - 1].iteration == s->iteration)
+			b->n--;
+	}
+}
+
 int rg_spans_take(struct rg_spans *s, uint64_t epoch_ns, struct rg_span_row **out, int64_t *n, struct rg_error *err)
 {
 	struct rg_span_row *rows;

@@ -17,6 +17,8 @@ void rg_spans_free(struct rg_spans *s);
 const struct rg_exec_hook *rg_spans_hook(struct rg_spans *s);
 /* Spans recorded from now on belong to this iteration. Between runs only. */
 void rg_spans_iteration(struct rg_spans *s, int iteration);
+/* Forgets the spans of the current iteration, which did not end. Between runs only. */
+void rg_spans_forget(struct rg_spans *s);
 /* All spans so far as rows, times relative to epoch_ns; *out from rg_alloc.
  * Empties the buffers. */
 int rg_spans_take(struct rg_spans *s, uint64_t epoch_ns, struct rg_span_row **out, int64_t *n, struct rg_error *err);

@@ -121,6 +121,12 @@ static void test_random_calls(void **state)
 	assert_true(ran > 6000); /* not everything was refused */
 }
 
+/* What is prepared there is what attributes say (a pattern, n-grams), not weights. */
+static bool reads_attributes(const char *op)
+{
+	return strcmp(op, "RegexFullMatch") == 0 || strcmp(op, "TfIdfVectorizer") == 0;
+}
+
 /* Each name once, each kernel for an operator of the table, each run() there. */
 static void test_registry(void **state)
 {
@@ -141,7 +147,7 @@ static void test_registry(void **state)
 		if (!rg_kernel_find(k->domain, k->op_type, "ref"))
 			fail_msg("%s has %s but no reference", k->op_type, k->name);
 		if (!strcmp(k->name, "ref"))
-			assert_true(k->rank == 0 && k->isa == 0 && !k->prepare);
+			assert_true(k->rank == 0 && k->isa == 0 && (!k->prepare || reads_attributes(k->op_type)));
 	}
 	assert_null(rg_kernel_find("", "Add", "no such kernel"));
 	assert_ptr_equal(rg_kernel_find("ai.onnx", "Add", "ref"), rg_kernel_find("", "Add", "ref"));
