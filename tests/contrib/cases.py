@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 U64 = np.uint64
 NP = {'float32': np.float32, 'float16': np.float16, 'float64': np.float64, 'int8': np.int8, 'uint8': np.uint8,
       'int16': np.int16, 'uint16': np.uint16, 'int32': np.int32, 'uint32': np.uint32, 'int64': np.int64,
-      'uint64': np.uint64, 'bool': np.bool_, 'int4': ml_dtypes.int4, 'uint4': ml_dtypes.uint4}
+      'uint64': np.uint64, 'bool': np.bool_, 'string': np.object_, 'int4': ml_dtypes.int4, 'uint4': ml_dtypes.uint4}
 cases, failed = [], []
 
 
@@ -69,6 +69,8 @@ def number(v):
 
 
 def tensor(a):
+    if a.dtype == np.object_:
+        return {'dtype': 'string', 'shape': list(a.shape), 'values': [str(v) for v in a.reshape(-1)]}
     digits = {np.dtype(np.float32): 9, np.dtype(np.float16): 5}.get(a.dtype)
     values = [int(v) if a.dtype == np.bool_ else v for v in a.reshape(-1).tolist()]
     if digits:
@@ -79,11 +81,13 @@ def tensor(a):
 def value_of(case_name, i, t):
     if 'uniform' in t:
         return uniform('%s/%d' % (case_name, i), t['dtype'], t['shape'], *t['uniform'])
-    return np.array([float(v) if isinstance(v, str) else v for v in t['values']],
+    return np.array([float(v) if isinstance(v, str) and t['dtype'] != 'string' else v for v in t['values']],
                     dtype=NP[t['dtype']]).reshape(t['shape'])
 
 
 def onnx_type(dtype):
+    if dtype == 'string':
+        return TensorProto.STRING
     return helper.np_dtype_to_tensor_dtype(np.dtype(NP[dtype]))
 
 

@@ -16,7 +16,7 @@
  *   "refused"        instead of outputs: what the planner's error says
  *   "fails"          instead of outputs: what the error of the run says
  * A tensor: "dtype", "shape", and "values" (flat; "nan", "inf", "-inf" as
- * strings) or "uniform": [lo, hi], which fills it from stream (1, CASE/INDEX) of
+ * strings; strings of dtype "string" as they are) or "uniform": [lo, hi], which fills it from stream (1, CASE/INDEX) of
  * src/base/rng.h: uniform for floats, inclusive integers for integers.
  */
 #include <setjmp.h>
@@ -75,6 +75,9 @@ static double real_of(const json_t *o, const char *key, double dflt)
 	return n ? json_number_value(n) : dflt;
 }
 
+/* Where a case made wrong gives numbers for strings. */
+static const char *const words[] = { "", "a", "1", "b c", NULL, "\xc3\xa9", "-2.5", "A" };
+
 static void store(const struct rg_tensor *t, int64_t i, double v)
 {
 	switch (t->dtype) {
@@ -96,6 +99,7 @@ static void store(const struct rg_tensor *t, int64_t i, double v)
 		((uint8_t *)t->data)[i / 2] &= (uint8_t)(i % 2 ? 0x0f : 0xf0);
 		((uint8_t *)t->data)[i / 2] |= (uint8_t)(((int)v & 15) << (i % 2 ? 4 : 0));
 		break;
+	case RG_STRING: ((const char **)t->data)[i] = words[(uint64_t)(int64_t)v % 8]; break;
 	default: fail_msg("no such type in a case: %s", rg_dtype_name(t->dtype));
 	}
 }
@@ -119,6 +123,10 @@ static void fill(const json_t *json, const char *stream_name, const struct rg_te
 
 	if (values) {
 		assert_int_equal(json_array_size(values), n);
+		for (int64_t i = 0; i < n && t->dtype == RG_STRING; i++)
+			((const char **)t->data)[i] = json_string_value(json_array_get(values, (size_t)i));
+		if (t->dtype == RG_STRING)
+			return;
 		for (int64_t i = 0; i < n; i++)
 			store(t, i, number(json_array_get(values, (size_t)i)));
 		return;
