@@ -274,7 +274,7 @@ static bool takes_where(const struct rg_call *c)
 {
 	size_t size = rg_dtype_bytes(c->in[1].dtype);
 
-	return c->in[0].dtype == RG_BOOL && c->in[1].dtype == c->in[2].dtype && c->in[1].dtype != RG_STRING &&
+	return c->in[0].dtype == RG_BOOL && c->in[1].dtype == c->in[2].dtype &&
 	       (size == 1 || size == 2 || size == 4 || size == 8);
 }
 

@@ -323,7 +323,7 @@ static int infer_non_zero(struct rg_infer *c, struct rg_error *err)
 	size_t size = rg_dtype_bytes(v->dtype);
 	int64_t n = rg_shape_count(&v->shape);
 
-	if (size == 0 || size > 8)
+	if (size == 0 || size > 8 || v->dtype == RG_STRING)
 		return rg_infer_fail(c, err, "type %s is not supported", rg_dtype_name(v->dtype));
 	if (need_data(c, 0, err))
 		return err->code;

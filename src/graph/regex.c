@@ -307,9 +307,9 @@ static int read_alternatives(struct parser *p, int *repeats);
 /* (?flags) or (?flags:...; *at is behind the question mark. *group: the latter. */
 static int read_flags(struct parser *p, bool *group)
 {
-	bool on = true, any = false;
+	bool on = true, lacks = false;
 
-	for (;; p->at++, any = true) {
+	for (;; p->at++) {
 		switch (*p->at) {
 		case 's': p->dot_all = on; break;
 		case 'm': p->lines = on; break;
@@ -322,17 +322,18 @@ static int read_flags(struct parser *p, bool *group)
 			if (!on)
 				return bad(p, "(? has two minus signs");
 			on = false;
-			any = false;
+			lacks = true;
 			continue;
 		case ':':
 		case ')':
-			if (!on && !any)
+			if (lacks)
 				return bad(p, "(?- lacks a flag");
 			*group = *p->at++ == ':';
 			return 0;
 		default:
 			return bad(p, "(? is followed by something unknown");
 		}
+		lacks = false;
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "graph/op-args.h"
 #include "graph/op-types.h"
+#include "graph/text.h"
 
 int rg_unique_resolve(const struct rg_node *n, const struct rg_tensor *x, struct rg_unique *a,
 		      struct rg_error *err)
@@ -14,7 +15,7 @@ int rg_unique_resolve(const struct rg_node *n, const struct rg_tensor *x, struct
 	int64_t axis = rg_node_int(n, "axis", 0);
 
 	memset(a, 0, sizeof(*a));
-	if (!rg_in_set(x->dtype, RG_SET_NUM | RG_BIT(RG_BOOL)))
+	if (!rg_in_set(x->dtype, RG_SET_NUM | RG_BIT(RG_BOOL) | RG_BIT(RG_STRING)))
 		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s of type %s is not supported", n->op_type,
 				    rg_dtype_name(x->dtype));
 	a->sorted = rg_node_int(n, "sorted", 1) != 0;
@@ -64,15 +65,26 @@ static uint64_t key_of(const struct rg_tensor *t, int64_t i)
 	return u & sign ? ~u : u | sign;
 }
 
+static int compare_elements(const struct rg_tensor *x, int64_t i, int64_t k)
+{
+	uint64_t p, q;
+
+	if (x->dtype == RG_STRING)
+		return strcmp(rg_text_at(x, i), rg_text_at(x, k));
+	p = key_of(x, i);
+	q = key_of(x, k);
+	return (p > q) - (p < q);
+}
+
 static int compare(const struct rg_unique *a, const struct rg_tensor *x, int64_t i, int64_t k)
 {
 	for (int64_t o = 0; o < a->outer; o++) {
 		for (int64_t e = 0; e < a->inner; e++) {
-			uint64_t p = key_of(x, (o * a->items + i) * a->inner + e);
-			uint64_t q = key_of(x, (o * a->items + k) * a->inner + e);
+			int c = compare_elements(x, (o * a->items + i) * a->inner + e,
+						 (o * a->items + k) * a->inner + e);
 
-			if (p != q)
-				return p < q ? -1 : 1;
+			if (c)
+				return c;
 		}
 	}
 	return 0;

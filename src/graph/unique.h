@@ -3,7 +3,7 @@
  * the shape of the outputs, so that inference and kernel run the same search.
  *
  * Slices compare element by element in row-major order. NaN comes last and is
- * equal to NaN, and -0 to 0, as numpy.unique has it.
+ * equal to NaN, and -0 to 0, as numpy.unique has it. Strings compare by their bytes.
  */
 #ifndef RG_GRAPH_UNIQUE_H
 #define RG_GRAPH_UNIQUE_H
@@ -21,7 +21,7 @@ struct rg_unique {
 	int64_t outer, inner;   /* an item is outer runs of inner elements */
 	bool sorted;
 };
-/* Types of whole bytes that compare: numbers and booleans. */
+/* Types of whole bytes that compare: numbers, booleans, strings. */
 int rg_unique_resolve(const struct rg_node *node, const struct rg_tensor *x, struct rg_unique *out,
 		      struct rg_error *err);
 /* Scratch for so many items. */
