@@ -45,6 +45,11 @@ static bool same_label(const void *a, const void *b, enum rg_dtype t, int versio
 {
 	if (memcmp(a, b, rg_dtype_bytes(t)) == 0)
 		return true;
+	if (t == RG_STRING) {
+		const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+
+		return strcmp(x ? x : "", y ? y : "") == 0;
+	}
 	if (t == RG_F32) {
 		float x = *(const float *)a, y = *(const float *)b;
 
@@ -58,13 +63,14 @@ static bool same_label(const void *a, const void *b, enum rg_dtype t, int versio
 	return false;
 }
 
-/* Of a key that is there twice, the first counts; the last from version 4 on. */
+/* Of a key that is there twice, the first counts; of numbers the last from
+ * version 4 on, as in ONNX Runtime. */
 static int64_t find_label(const struct rg_ml_list *keys, const void *x, int version)
 {
 	size_t size = rg_dtype_bytes(keys->dtype);
 
 	for (int64_t i = 0; i < keys->n; i++) {
-		int64_t k = version >= 4 ? keys->n - 1 - i : i;
+		int64_t k = version >= 4 && keys->dtype != RG_STRING ? keys->n - 1 - i : i;
 
 		if (same_label((const char *)keys->data + (size_t)k * size, x, keys->dtype, version))
 			return k;
@@ -72,13 +78,39 @@ static int64_t find_label(const struct rg_ml_list *keys, const void *x, int vers
 	return -1;
 }
 
+/* Version 1: a class has its place in the list of all. */
+static void encode_classes(const struct rg_call *c)
+{
+	const struct rg_attr *a = rg_node_attr(c->node, "classes_strings");
+	const struct rg_ml_list classes = { RG_STRING, a->count, a->strings };
+	int64_t n = rg_shape_count(&c->in[0].shape), dflt = rg_node_int(c->node, "default_int64", -1);
+
+	for (int64_t i = 0; i < n; i++) {
+		if (c->in[0].dtype == RG_STRING) {
+			int64_t k = find_label(&classes, (const char *const *)c->in[0].data + i, 1);
+
+			((int64_t *)c->out[0].data)[i] = k < 0 ? dflt : k;
+		} else {
+			int64_t k = ((const int64_t *)c->in[0].data)[i];
+
+			((const char **)c->out[0].data)[i] = k >= 0 && k < classes.n ? a->strings[k] :
+				rg_node_string(c->node, "default_string", "_Unused");
+		}
+	}
+}
+
 static int label_encoder(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	struct rg_ml_list keys, values, dflt;
 	int64_t n = rg_shape_count(&c->in[0].shape);
 	size_t from, to;
-	int rc = rg_ml_label_map(c->node, &keys, &values, &dflt, err);
+	int rc;
 
+	if (c->node->version == 1) {
+		encode_classes(c);
+		return 0;
+	}
+	rc = rg_ml_label_map(c->node, &keys, &values, &dflt, err);
 	if (rc)
 		return rc;
 	from = rg_dtype_bytes(keys.dtype);

@@ -21,7 +21,8 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 	[RG_OPT_TAG] = {RG_OPT_TAG, "tag", 0, "NAME", false, "name for the run; RUN then accepts it"},
 	[RG_OPT_FORMAT] = {RG_OPT_FORMAT, "format", 0, "FORMAT", false, "form of what goes to standard output"},
 	[RG_OPT_QUIET] = {RG_OPT_QUIET, "quiet", 'q', NULL, false, "no progress, no summary; errors only"},
-	[RG_OPT_INPUT] = {RG_OPT_INPUT, "input", 'i', "NAME=FILE.npy", true, "value of a model input"},
+	[RG_OPT_INPUT] = {RG_OPT_INPUT, "input", 'i', "NAME=FILE.npy", true,
+			  "value of a model input; of strings: a text file, one a line"},
 	[RG_OPT_INPUT_RANGE] = {RG_OPT_INPUT_RANGE, "input-range", 0, "NAME=LO..HI", true,
 				"range of a generated input"},
 	[RG_OPT_SHAPE] = {RG_OPT_SHAPE, "shape", 0, "NAME=1x3x640x640", true, "shape of a model input"},
@@ -67,7 +68,7 @@ const struct rg_cmd rg_cmds[] = {
 	 RECORDING | O(DB) | O(FORMAT) | O(QUIET) | O(HELP), "table json", rg_cmd_record},
 	{"run", "MODEL", 1, 1, "just execute a model once and look at its outputs",
 	 "Nothing is recorded. For every output: type, shape, least, greatest and mean value, and how many are "
-	 "NaN; with --output-dir each output is written to DIR/NAME.npy.",
+	 "NaN; with --output-dir each output is written to DIR/NAME.npy, strings to DIR/NAME.txt, one a line.",
 	 "ridge run det.onnx --shape x=1x3x640x640 --input x=image.npy --output-dir out\n"
 	 "ridge run builtin:mlp --format json",
 	 RUNNING | O(OUTPUT_DIR) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_run},

@@ -59,27 +59,32 @@ double rg_ml_at(const struct rg_ml_list *l, int64_t i)
 	}
 }
 
-/* keys_floats, keys_int64s or keys_tensor; a list of strings is refused. */
+/* keys_floats, keys_int64s, keys_tensor or keys_strings. */
 static int one_of(const struct rg_node *n, const char *const names[3], const char *strings,
 		  struct rg_ml_list *out, struct rg_error *err)
 {
 	const uint32_t types = RG_BIT(RG_F32) | RG_BIT(RG_F64) | RG_BIT(RG_I64) | RG_BIT(RG_I32) | RG_BIT(RG_I16);
-	const struct rg_attr *a;
+	const struct rg_attr *a = rg_node_attr(n, strings);
 
+	if (rg_ml_strings(n, strings)) {
+		*out = (struct rg_ml_list){ RG_STRING, a->count, a->strings };
+		return 0;
+	}
 	for (int i = 0; i < 3; i++) {
 		*out = rg_ml_list(n, names[i]);
 		if (out->n > 0 && rg_in_set(out->dtype, types))
 			return 0;
 		a = rg_node_attr(n, names[i]);
+		if (a && a->type == RG_ATTR_TENSOR && a->t.dtype == RG_STRING) {
+			*out = (struct rg_ml_list){ RG_STRING, rg_shape_count(&a->t.shape), a->t.data };
+			return 0;
+		}
 		if (a && a->type == RG_ATTR_TENSOR)
 			return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with %s of %s is not supported",
 					    n->op_type, names[i], rg_dtype_name(a->t.dtype));
 	}
-	if (rg_ml_strings(n, strings))
-		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s with %s: strings are not supported",
-				    n->op_type, strings);
-	return rg_error_set(err, -EINVAL, "%s has neither %s, %s nor %s", n->op_type, names[0], names[1],
-			    names[2]);
+	return rg_error_set(err, -EINVAL, "%s has neither %s, %s, %s nor %s", n->op_type, names[0], names[1],
+			    names[2], strings);
 }
 
 int rg_ml_label_map(const struct rg_node *n, struct rg_ml_list *keys, struct rg_ml_list *values,
@@ -91,6 +96,7 @@ int rg_ml_label_map(const struct rg_node *n, struct rg_ml_list *keys, struct rg_
 	static const double minus_zero_f64 = -0.0;
 	static const float minus_zero_f32 = -0.0f;
 	static const int64_t minus_one_i64 = -1;
+	static const char *const unused = "_Unused";
 	const struct rg_attr *a;
 	int rc;
 
@@ -117,6 +123,10 @@ int rg_ml_label_map(const struct rg_node *n, struct rg_ml_list *keys, struct rg_
 	case RG_I64:
 		a = rg_node_attr(n, "default_int64");
 		dflt->data = a && a->type == RG_ATTR_INT ? &a->i : &minus_one_i64;
+		break;
+	case RG_STRING:
+		a = rg_node_attr(n, "default_string");
+		dflt->data = a && a->type == RG_ATTR_STRING ? &a->s : &unused;
 		break;
 	case RG_F64: dflt->data = &minus_zero_f64; break;
 	case RG_I32: dflt->data = minus_one_i32; break;

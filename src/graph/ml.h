@@ -1,6 +1,6 @@
 /*
  * Arguments of the ai.onnx.ml operators, read the same by inference and kernels.
- * Labels and keys that are strings are refused.
+ * Labels of classifiers that are strings are refused.
  */
 #ifndef RG_GRAPH_ML_H
 #define RG_GRAPH_ML_H
@@ -27,7 +27,7 @@ bool rg_ml_strings(const struct rg_node *n, const char *name);
 /* Element i as a double. */
 double rg_ml_at(const struct rg_ml_list *l, int64_t i);
 
-/* LabelEncoder: keys, values of equal length, and what else becomes: one value. */
+/* LabelEncoder from version 2 on: keys, values of equal length, and what else becomes: one value. */
 int rg_ml_label_map(const struct rg_node *n, struct rg_ml_list *keys, struct rg_ml_list *values,
 		    struct rg_ml_list *dflt, struct rg_error *err);
 

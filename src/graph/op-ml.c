@@ -37,8 +37,17 @@ static int infer_binarizer(struct rg_infer *c, struct rg_error *err)
 static int infer_label_encoder(struct rg_infer *c, struct rg_error *err)
 {
 	struct rg_ml_list keys, values, dflt;
-	int rc = rg_ml_label_map(c->node, &keys, &values, &dflt, err);
+	int rc;
 
+	if (c->node->version == 1) { /* names of classes to their numbers, or the other way round */
+		if (!rg_ml_strings(c->node, "classes_strings"))
+			return rg_infer_fail(c, err, "classes_strings is missing");
+		rc = rg_infer_type(c, 0, RG_BIT(RG_STRING) | RG_BIT(RG_I64), err);
+		if (!rc)
+			rg_infer_out(c, 0, c->in[0]->dtype == RG_STRING ? RG_I64 : RG_STRING, &c->in[0]->shape);
+		return rc;
+	}
+	rc = rg_ml_label_map(c->node, &keys, &values, &dflt, err);
 	if (rc || (rc = rg_infer_type(c, 0, RG_BIT(keys.dtype), err)))
 		return rc;
 	rg_infer_out(c, 0, values.dtype, &c->in[0]->shape);
@@ -266,7 +275,7 @@ const struct rg_op rg_ops_ml[] = {
 	{ ML, "Binarizer", RG_KIND_ELEMENTWISE, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_binarizer, NULL },
 	{ ML, "FeatureVectorizer", RG_KIND_MOVE, 0, 1, -1, 1, 1, { 1 }, 1, 1, infer_vectorizer, NULL },
 	{ ML, "Imputer", RG_KIND_ELEMENTWISE, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_imputer, NULL },
-	{ ML, "LabelEncoder", RG_KIND_OTHER, 0, 1, 1, 1, 1, { 1, 2, 4 }, 2, 4, infer_label_encoder, NULL },
+	{ ML, "LabelEncoder", RG_KIND_OTHER, 0, 1, 1, 1, 1, { 1, 2, 4 }, 1, 4, infer_label_encoder, NULL },
 	{ ML, "LinearClassifier", RG_KIND_GEMM, 0, 1, 1, 1, 2, { 1 }, 1, 1, infer_linear_classifier, cost_linear },
 	{ ML, "LinearRegressor", RG_KIND_GEMM, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_linear_regressor, cost_linear },
 	{ ML, "Normalizer", RG_KIND_NORM, 0, 1, 1, 1, 1, { 1 }, 1, 1, infer_normalizer, NULL },

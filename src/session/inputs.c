@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "models/npy.h"
+#include "models/text.h"
 
 static const char use_file[] = "from a file";
 static const char use_range[] = "seeded, range given";
@@ -254,12 +255,50 @@ static int64_t count_nan(const struct rg_tensor *t)
 	return nan;
 }
 
+/* A list of n strings in the shape that the model declares: an open dimension
+ * takes what the others leave, further ones are 1. */
+static void shape_like(const struct rg_value *v, struct rg_shape *s)
+{
+	int64_t n = s->dim[0], rest = 1;
+	int open = -1;
+
+	if (v->declared_rank < 0)
+		return;
+	s->rank = v->declared_rank;
+	for (int d = 0; d < s->rank; d++) {
+		s->dim[d] = v->declared[d].value;
+		if (s->dim[d] < 0) {
+			s->dim[d] = 1;
+			open = d;
+		} else if (__builtin_mul_overflow(rest, s->dim[d], &rest)) {
+			rest = 0;
+		}
+	}
+	if (open >= 0 && rest > 0 && n % rest == 0)
+		s->dim[open] = n / rest;
+	if (rg_shape_count(s) != n) /* it does not fit: told as what it is */
+		*s = rg_shape_of(1, &n);
+}
+
+int rg_inputs_read(const struct rg_value *v, const char *path, struct rg_tensor *t, struct rg_error *err)
+{
+	if (v->declared_dtype != RG_STRING)
+		return rg_npy_read(path, t, err);
+	if (rg_text_read(path, t, err))
+		return err->code;
+	shape_like(v, &t->shape);
+	return 0;
+}
+
 static int fill_file(const struct rg_session_options *o, const struct rg_value *v, const char *path,
 		     struct rg_tensor *t, struct rg_error *err)
 {
 	struct rg_tensor file;
 	int64_t nan;
-	int rc = rg_npy_read(path, &file, err);
+	int rc = rg_inputs_read(v, path, &file, err);
+
+	if (!rc && file.dtype == RG_STRING && rg_shape_count(&file.shape) == rg_shape_count(&t->shape))
+		file.shape = t->shape; /* --shape may have said another one */
 
 	if (rc)
 		return rc;

@@ -1,5 +1,5 @@
 /*
- * Input values: from .npy files, or seeded ones that are valid for their use:
+ * Input values: from .npy files (strings from text files, one a line), or seeded ones that are valid for their use:
  * token ids inside the vocabulary (found from the Gather that reads the input),
  * masks of ones, position ids ascending, images uniform in [0, 1), other floats
  * uniform in [-1, 1); --input-range wins over all of them. The generator is
@@ -15,6 +15,8 @@
  * (static storage). */
 int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o,
 		   struct rg_tensor **out, const char ***uses, struct rg_error *err);
+/* The file given for an input, type and shape as the file says. */
+int rg_inputs_read(const struct rg_value *input, const char *path, struct rg_tensor *out, struct rg_error *err);
 void rg_inputs_free(struct rg_tensor *t, int n, const char **uses);
 
 #endif

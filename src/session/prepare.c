@@ -69,7 +69,7 @@ static int shapes_from_files(const struct rg_session_options *o, const struct rg
 				input = g->inputs[k];
 		if (given || input < 0)
 			continue; /* an unknown name is reported where inputs are made */
-		rc = rg_npy_read(o->inputs[i].path, &t, err);
+		rc = rg_inputs_read(&g->values[input], o->inputs[i].path, &t, err);
 		if (rc)
 			return rc;
 		rg_free(t.data);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "models/npy.h"
+#include "models/text.h"
 #include "session/prepare.h"
 
 static double element(const struct rg_tensor *t, int64_t i)
@@ -56,7 +57,7 @@ static void summarise(const struct rg_tensor *t, struct rg_run_output *o)
 	int64_t n = rg_shape_count(&t->shape), used = 0;
 	double sum = 0;
 
-	o->min = o->max = o->mean = NAN;
+	o->nan_count = 0;
 	for (int64_t i = 0; i < n; i++) {
 		double v = element(t, i);
 
@@ -75,9 +76,10 @@ static void summarise(const struct rg_tensor *t, struct rg_run_output *o)
 		o->mean = sum / (double)used;
 }
 
-/* NAME.npy with everything that is no good in a file name replaced; names that
+/* NAME.npy, or .txt, with everything that is no good in a file name replaced; names that
  * become equal get their index. */
-static char *output_path(const char *dir, const char *name, int index, const struct rg_run_result *r)
+static char *output_path(const char *dir, const char *name, const char *suffix, int index,
+			 const struct rg_run_result *r)
 {
 	char *safe = rg_strndup(name, 150), *path = NULL;
 
@@ -90,11 +92,11 @@ static char *output_path(const char *dir, const char *name, int index, const str
 		if (!good)
 			*c = '_';
 	}
-	path = rg_asprintf("%s/%s.npy", dir, safe[0] ? safe : "output");
+	path = rg_asprintf("%s/%s.%s", dir, safe[0] ? safe : "output", suffix);
 	for (int i = 0; path && i < index; i++) {
 		if (r->outputs[i].path && strcmp(r->outputs[i].path, path) == 0) {
 			rg_free(path);
-			path = rg_asprintf("%s/%s.%d.npy", dir, safe, index);
+			path = rg_asprintf("%s/%s.%d.%s", dir, safe, index, suffix);
 			break;
 		}
 	}
@@ -109,6 +111,7 @@ static int describe_output(const char *name, const char *dtype, const char *shap
 	struct rg_run_output *o = &r->outputs[r->n_outputs++];
 
 	o->min = o->max = o->mean = NAN;
+	o->nan_count = -1;
 	o->name = rg_strdup(name);
 	o->dtype = rg_strdup(dtype);
 	o->shape = rg_strdup(shape);
@@ -125,11 +128,13 @@ static int write_output(const char *name, const struct rg_tensor *t, const char 
 		return err->code;
 	if (has_numbers(t->dtype))
 		summarise(t, o);
-	if (!dir || t->dtype == RG_STRING) /* NumPy keeps strings as Python objects */
+	if (!dir)
 		return 0;
-	o->path = output_path(dir, o->name, r->n_outputs - 1, r);
+	o->path = output_path(dir, o->name, t->dtype == RG_STRING ? "txt" : "npy", r->n_outputs - 1, r);
 	if (!o->path)
 		return rg_error_nomem(err, 200);
+	if (t->dtype == RG_STRING) /* NumPy keeps strings as Python objects */
+		return rg_text_write(o->path, t, err);
 	return rg_npy_write(o->path, t, err);
 }
 

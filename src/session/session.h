@@ -61,7 +61,7 @@ int rg_session_record(struct rg_store *s, const struct rg_session_options *o, in
 int rg_session_plan(struct rg_store *s, const struct rg_session_options *o, int64_t *run_id,
 		    struct rg_error *err);
 
-/* Just executes once and writes each output to output_dir/NAME.npy (characters
+/* Just executes once and writes each output to output_dir/NAME.npy, strings to NAME.txt (characters
  * that are no good in a file name become '_'); output_dir NULL: no files. */
 struct rg_run_output { char *name; char *path; char *dtype; char *shape; int64_t nan_count; double min, max, mean; };
 struct rg_run_result { int n_outputs; struct rg_run_output *outputs; uint64_t time_ns; char outputs_sha256[65]; };

@@ -60,6 +60,68 @@ static struct wire open_matrix(const char *name)
 	return v;
 }
 
+static int save(const char *path, struct wire *m)
+{
+	FILE *f = fopen(path, "wb");
+	bool good = f && fwrite(m->p, 1, m->len, f) == m->len;
+
+	good = f && fclose(f) == 0 && good;
+	wire_free(m);
+	return good ? 0 : fail(path, "cannot be written");
+}
+
+/* words: y = x with x appended, strings [3]. */
+static int write_words(const char *path)
+{
+	const int64_t three = 3;
+	struct wire g = { 0 }, n = wire_node("StringConcat", "x", "x", "y"), v = wire_value("x", RG_STRING, 1, &three), m;
+
+	wire_msg(&g, GRAPH_NODE, &n);
+	wire_str(&g, GRAPH_NAME, "g");
+	wire_msg(&g, GRAPH_INPUT, &v);
+	v = wire_value("y", RG_STRING, 1, &three);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, 20, &g);
+	return save(path, &m);
+}
+
+/* forever: a Loop that has no reason to end. */
+static int write_forever(const char *path)
+{
+	const int64_t two = 2;
+	struct wire g = { 0 }, body = { 0 }, loop = { 0 }, a = { 0 }, n = wire_node("Neg", "s", NULL, "t"), v, m;
+
+	wire_msg(&body, GRAPH_NODE, &n);
+	wire_str(&body, GRAPH_NAME, "body");
+	v = wire_value("i", RG_I64, 0, NULL);
+	wire_msg(&body, GRAPH_INPUT, &v);
+	v = wire_value("go", RG_BOOL, 0, NULL);
+	wire_msg(&body, GRAPH_INPUT, &v);
+	v = wire_value("s", RG_F32, 1, &two);
+	wire_msg(&body, GRAPH_INPUT, &v);
+	v = wire_value("go", RG_BOOL, 0, NULL);
+	wire_msg(&body, GRAPH_OUTPUT, &v);
+	v = wire_value("t", RG_F32, 1, &two);
+	wire_msg(&body, GRAPH_OUTPUT, &v);
+	wire_str(&a, ATTR_NAME, "body");
+	wire_msg(&a, ATTR_G, &body);
+	wire_int(&a, ATTR_TYPE, 5);
+	wire_str(&loop, NODE_OP, "Loop");
+	wire_str(&loop, NODE_INPUT, "");
+	wire_str(&loop, NODE_INPUT, "");
+	wire_str(&loop, NODE_INPUT, "x");
+	wire_str(&loop, NODE_OUTPUT, "y");
+	wire_msg(&loop, NODE_ATTR, &a);
+	wire_msg(&g, GRAPH_NODE, &loop);
+	wire_str(&g, GRAPH_NAME, "g");
+	v = wire_value("x", RG_F32, 1, &two);
+	wire_msg(&g, GRAPH_INPUT, &v);
+	v = wire_value("y", RG_F32, 1, &two);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, 17, &g);
+	return save(path, &m);
+}
+
 /* y = Relu(x), with one thing of it changed:
  *   relu: float32 [2, 3]   named: [batch, 3]   unnamed: [?, 3]
  *   unknown: an operator that is none   future: an opset that is not yet */
@@ -322,7 +384,9 @@ static int check_json(const char *path, char **assertions, int n)
 int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "onnx") == 0)
-		return strcmp(argv[2], "picky") == 0 ? write_picky(argv[3]) : write_onnx(argv[2], argv[3]);
+		return strcmp(argv[2], "picky") == 0 ? write_picky(argv[3]) :
+		       strcmp(argv[2], "words") == 0 ? write_words(argv[3]) :
+		       strcmp(argv[2], "forever") == 0 ? write_forever(argv[3]) : write_onnx(argv[2], argv[3]);
 	if (argc == 6 && strcmp(argv[1], "npy") == 0)
 		return write_npy(argv[2], argv[3], argv[4], argv[5]);
 	if (argc == 4 && strcmp(argv[1], "close") == 0)

@@ -52,8 +52,6 @@ ml('labels-floats', 'LabelEncoder', [given([0.0, -0.0, 2.5, 7.0], 'float32')],
    attrs={'keys_floats': [0.0, 2.5], 'values_int64s': [1, 2]})
 ml('labels-length', 'LabelEncoder', [given([0], 'int64')], attrs={'keys_int64s': [0, 2], 'values_int64s': [1]},
    refused='2 keys for 1 values')
-ml('labels-strings', 'LabelEncoder', [given([0], 'int64')], attrs={'keys_int64s': [0], 'values_strings': ['a']},
-   refused='strings')
 
 # Two trees; the nodes of the first are not in the order of their ids.
 TREES = {

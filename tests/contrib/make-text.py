@@ -164,4 +164,23 @@ known('text-from-double-shortest', 'Cast', [given([1 / 3, 123456789.123456789, 5
       [np.array(['0.3333333333333333', '1.2345678912345679e+08', '5e-324'], dtype=object)], domain='', opset=21,
       attrs={'to': TensorProto.STRING})
 
+# ---- LabelEncoder ----
+def labels(name, inputs, out, attrs, version=2, **more):
+    case('labels-' + name, 'LabelEncoder', inputs, domain='ai.onnx.ml', domain_opset=version, out_types={0: out},
+         attrs=attrs, **more)
+
+
+names = s(['b', 'a', '', 'c', 'B', 'é'])
+for version in (2, 4):
+    labels('text-%d' % version, [names], 'int64', {'keys_strings': ['a', 'b', 'é', 'a'], 'values_int64s': [7, 8, 9, 10]},
+           version)
+labels('text-default', [names], 'int64', {'keys_strings': ['a', ''], 'values_int64s': [7, 8], 'default_int64': 42})
+labels('text-float', [names], 'float32', {'keys_strings': ['a', 'b'], 'values_floats': [0.5, 8.0], 'default_float': 1.5})
+labels('text-text', [names], 'string', {'keys_strings': ['a', 'b'], 'values_strings': ['A', ''], 'default_string': 'none'})
+labels('number-text', [given([3, 1, 4], 'int64')], 'string', {'keys_int64s': [1, 3], 'values_strings': ['one', 'three']})
+labels('classes', [names], 'int64', {'classes_strings': ['a', 'b', 'c']}, 1)
+labels('classes-default', [names], 'int64', {'classes_strings': ['', 'b', 'c'], 'default_int64': 77}, 1)
+labels('classes-back', [given([2, 0, 3, -1], 'int64')], 'string', {'classes_strings': ['a', 'b', 'c']}, 1)
+labels('text-type', [given([1], 'int64')], 'int64', {'keys_strings': ['a'], 'values_int64s': [7]}, refused='int64')
+
 write('text.json')
