@@ -34,6 +34,17 @@ static bool wanted(const struct rg_call *c, int i)
 	return i < c->node->n_out && c->out[i].dtype != RG_UNDEFINED;
 }
 
+/* Slices of no elements are all the first one. */
+static void unique_blank(const struct rg_call *c, const struct rg_unique *a)
+{
+	if (wanted(c, 1) && a->items)
+		*(int64_t *)c->out[1].data = 0;
+	if (wanted(c, 2) && a->items)
+		memset(c->out[2].data, 0, (size_t)a->items * sizeof(int64_t));
+	if (wanted(c, 3) && a->items)
+		*(int64_t *)c->out[3].data = a->items;
+}
+
 /* The first of each kind, in the order of the output. */
 static void copy_item(const struct rg_call *c, const struct rg_unique *a, int64_t item, int64_t place,
 		      int64_t count)
@@ -47,7 +58,7 @@ static void copy_item(const struct rg_call *c, const struct rg_unique *a, int64_
 
 static int unique(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
-	const int64_t *first, *place;
+	const int64_t *first = NULL, *place = NULL;
 	struct rg_unique a;
 	int64_t count;
 	int rc = rg_unique_resolve(c->node, &c->in[0], &a, err);
@@ -60,6 +71,10 @@ static int unique(const struct rg_call *c, const struct rg_par *par, struct rg_e
 
 		if (wanted(c, i) && s->dim[i == 0 && a.axis >= 0 ? a.axis : 0] != (i == 2 ? a.items : count))
 			return changed(err);
+	}
+	if (a.blank) {
+		unique_blank(c, &a);
+		return 0;
 	}
 	for (int64_t i = 0; wanted(c, 3) && i < count; i++)
 		((int64_t *)c->out[3].data)[i] = 0;
@@ -85,7 +100,7 @@ static size_t unique_scratch(const struct rg_call *c, int lanes)
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_unique a;
 
-	return rg_unique_resolve(c->node, &c->in[0], &a, &err) ? 0 : rg_unique_scratch_bytes(a.items);
+	return rg_unique_resolve(c->node, &c->in[0], &a, &err) ? 0 : rg_unique_scratch_bytes(&a);
 }
 
 static const struct rg_kernel kernels[] = {

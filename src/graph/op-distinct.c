@@ -52,7 +52,7 @@ static int infer_nms(struct rg_infer *c, struct rg_error *err)
 static int infer_unique(struct rg_infer *c, struct rg_error *err)
 {
 	const struct rg_value *v = c->in[0];
-	const int64_t *first, *place;
+	const int64_t *first = NULL, *place = NULL;
 	struct rg_shape y, n = { .rank = 1 }, items = { .rank = 1 };
 	struct rg_tensor x;
 	struct rg_unique a;
@@ -65,13 +65,13 @@ static int infer_unique(struct rg_infer *c, struct rg_error *err)
 	rc = rg_unique_resolve(c->node, &x, &a, err);
 	if (rc)
 		return rc;
-	if (!rg_infer_known(c, 0) && a.items > 0) {
+	if (!rg_infer_known(c, 0) && a.items > 0 && !a.blank) {
 		c->need_value = 0;
 		return rg_error_set(err, RG_ENEED_VALUE,
 				    "Unique: the output shape depends on the value of input 0 ('%s')",
 				    v->name);
 	}
-	scratch = scratch_of(rg_unique_scratch_bytes(a.items), err);
+	scratch = scratch_of(rg_unique_scratch_bytes(&a), err);
 	if (!scratch)
 		return err->code;
 	n.dim[0] = rg_unique_run(&a, &x, scratch, &first, &place);

@@ -31,8 +31,7 @@ int rg_unique_resolve(const struct rg_node *n, const struct rg_tensor *x, struct
 	a->items = s->dim[a->axis];
 	a->outer = rg_shape_count_range(s, 0, a->axis);
 	a->inner = rg_shape_count_range(s, a->axis + 1, s->rank);
-	if (a->outer == 0 || a->inner == 0) /* slices of nothing: there is none */
-		a->items = 0;
+	a->blank = a->outer == 0 || a->inner == 0;
 	return 0;
 }
 
@@ -131,16 +130,20 @@ static void sort(const struct rg_unique *a, const struct rg_tensor *x, int64_t *
 	}
 }
 
-size_t rg_unique_scratch_bytes(int64_t items)
+size_t rg_unique_scratch_bytes(const struct rg_unique *a)
 {
-	return 3 * (size_t)items * sizeof(int64_t);
+	return a->blank ? 0 : 3 * (size_t)a->items * sizeof(int64_t);
 }
 
 int64_t rg_unique_run(const struct rg_unique *a, const struct rg_tensor *x, void *scratch, const int64_t **first,
 		      const int64_t **place)
 {
-	int64_t *order = scratch, *group = order + a->items, *at = group + a->items, count = 0;
+	int64_t *order = scratch, *group, *at, count = 0;
 
+	if (a->blank)
+		return a->items > 0;
+	group = order + a->items;
+	at = group + a->items;
 	*first = group;
 	*place = at;
 	sort(a, x, order);

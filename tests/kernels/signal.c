@@ -103,6 +103,24 @@ static void test_unique_nan(void **state)
 	mc_free(&t);
 }
 
+/* Slices of no elements are equal to each other, as numpy.unique has it, and an
+ * empty tensor may have more of them than memory holds. */
+static void test_unique_blank(void **state)
+{
+	struct math_case t;
+
+	mc_start(&t, "Unique", 11);
+	mc_int(&t, "axis", 1);
+	mc_in(&t, RG_F32, 2, MC_DIMS(0, 4));
+	mc_must_run(&t, 4);
+	mc_expect_shape(&t, 0, 2, MC_DIMS(0, 1));
+	mc_expect(&t, 1, 0, 0, 0, 0);
+	mc_expect_shape(&t, 2, 1, MC_DIMS(4));
+	mc_expect(&t, 2, 3, 0, 0, 0);
+	mc_expect(&t, 3, 0, 4, 0, 0);
+	mc_free(&t);
+}
+
 /* A shape that data decides is not guessed. */
 static void test_needs_values(void **state)
 {
@@ -454,6 +472,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_irfft),        cmocka_unit_test(test_energy),
 		cmocka_unit_test(test_unique_types), cmocka_unit_test(test_unique_nan),
+		cmocka_unit_test(test_unique_blank),
 		cmocka_unit_test(test_needs_values), cmocka_unit_test(test_deform_conv),
 		cmocka_unit_test(test_random_calls),
 	};
