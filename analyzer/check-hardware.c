@@ -74,13 +74,20 @@ void rg_check_hardware_bandwidth(struct rg_check *c, struct rg_answer *q)
 
 		rg_check_percent(p, memory_share);
 		q->verdict = clears ? RG_VERDICT_GOOD : RG_VERDICT_ATTENTION;
-		q->answer = rg_check_text(
-		    c,
-		    "measured: %s; the model as a whole does %.3g flop/byte and %s the ridge point of "
-		    "%.3g: steps that a memory level bounds take %s of the time%s",
-		    rg_str_text(&levels), intensity, clears ? "clears" : "misses", a->ridge_intensity, p,
-		    clears ? ""
-			   : ", which a larger batch, fusion or narrower types would shorten");
+		if (!(a->ops_total_ns > 0))
+			q->answer = rg_check_text(
+			    c,
+			    "measured: %s; the model as a whole does %.3g flop/byte and %s the ridge point of "
+			    "%.3g; no step was timed",
+			    rg_str_text(&levels), intensity, clears ? "clears" : "misses", a->ridge_intensity);
+		else
+			q->answer = rg_check_text(
+			    c,
+			    "measured: %s; the model as a whole does %.3g flop/byte and %s the ridge point of "
+			    "%.3g: steps that a memory level bounds take %s of the time%s",
+			    rg_str_text(&levels), intensity, clears ? "clears" : "misses", a->ridge_intensity, p,
+			    clears ? ""
+				   : ", which a larger batch, fusion or narrower types would shorten");
 	}
 	q->evidence =
 	    rg_check_text(c,

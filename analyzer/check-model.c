@@ -34,7 +34,13 @@ void rg_check_model_size(struct rg_check *c, struct rg_answer *q)
 		snprintf(batch, sizeof(batch), "batch %lld", (long long)a->batch);
 	rg_fmt_si(flops, a->flops, "flop");
 	q->verdict = a->n_unknown_cost ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
-	if (a->n_unknown_cost)
+	if (a->n_unknown_cost && !(a->ops_total_ns > 0))
+		q->answer = rg_check_text(
+		    c,
+		    "%s parameters; one forward pass at %s does at least %s: the cost of %d of "
+		    "%d steps is unknown, and none was timed",
+		    count, batch, flops, a->n_unknown_cost, a->n_ops);
+	else if (a->n_unknown_cost)
 		q->answer = rg_check_text(
 		    c,
 		    "%s parameters; one forward pass at %s does at least %s: the cost of %d of "

@@ -40,7 +40,8 @@ void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 	c->failed |= list.failed;
 	rg_check_percent(p, share);
 	if (n == 0)
-		q->answer = rg_check_text(c, "none of the %d steps ran on the reference kernel", a->n_ops);
+		q->answer = rg_check_text(c, "none of the %d steps %s on the reference kernel", a->n_ops,
+					  a->ops_total_ns > 0 ? "ran" : "is to run");
 	else if (!(a->ops_total_ns > 0))
 		q->answer = rg_check_text(
 		    c, "%d of %d steps run on the scalar reference kernel, first of type %s; none was timed",

@@ -68,10 +68,26 @@ static int size_to_bytes(size_t size, int64_t *out, struct rg_error *err)
 	return 0;
 }
 
+/* Why a node of a lenient graph cannot run, be it for what its subgraphs hold. */
+static const char *obstacle(const struct rg_node *n)
+{
+	const char *why = n->unsupported;
+
+	for (int i = 0; i < n->n_attrs && !why; i++) {
+		const struct rg_graph *sub = n->attrs[i].g;
+
+		for (int k = 0; sub && k < sub->n_nodes && !why; k++)
+			why = obstacle(&sub->nodes[k]);
+	}
+	return why;
+}
+
 static void leave_open(const struct rg_graph *g, struct rg_step *s)
 {
-	s->unsupported = g->nodes[s->node].unsupported != NULL;
-	s->reason = s->unsupported ? g->nodes[s->node].unsupported : g->nodes[s->node].dynamic;
+	const char *why = obstacle(&g->nodes[s->node]);
+
+	s->unsupported = why != NULL;
+	s->reason = why ? why : g->nodes[s->node].dynamic;
 	s->cost = (struct rg_cost){ -1, -1, -1, -1, -1 };
 	s->traffic = (struct rg_traffic){ -1, -1, -1 };
 }
@@ -178,7 +194,7 @@ static int build(struct builder *b, struct rg_error *err)
 	if (!rc)
 		rc = rg_select_check(b->g, b->opt, err);
 	for (i = 0; i < p->n_steps && !rc; i++) {
-		if (p->steps[i].dynamic || b->g->nodes[p->steps[i].node].unsupported)
+		if (p->steps[i].dynamic || obstacle(&b->g->nodes[p->steps[i].node]))
 			leave_open(b->g, &p->steps[i]);
 		else
 			rc = choose(b, &p->steps[i], err);

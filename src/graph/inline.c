@@ -350,6 +350,11 @@ static int complete_node(struct scope *s, const struct rg_node *from, struct rg_
 	n->op = from->op;
 	n->version = from->version;
 	n->opset = from->opset;
+	if (from->unsupported) { /* a branch of a lenient graph */
+		n->unsupported = rg_arena_strdup(s->to->arena, from->unsupported);
+		if (!n->unsupported)
+			return rg_error_nomem(err, strlen(from->unsupported));
+	}
 	while (top->outer)
 		top = top->outer;
 	/* Only a function's body names opsets of its own; see rg_graph_opset. */

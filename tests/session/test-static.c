@@ -99,10 +99,106 @@ static void what_cannot_run_is_named(void **state)
 	free(o.bindings.shapes);
 }
 
+/* An If that always takes its first branch, and a Loop: both hold what nobody has. */
+static const char *hidden_model(void)
+{
+	static const int64_t four[1] = { 4 };
+	static const struct { const char *op, *attr[2]; } kind[2] = {
+		{ "If", { "then_branch", "else_branch" } },
+		{ "Loop", { "body", NULL } },
+	};
+	const unsigned char yes = 1;
+	struct wire g = { 0 }, v, m;
+	const char *path;
+
+	v = wire_value("x", RG_F32, 1, four);
+	wire_msg(&g, GRAPH_INPUT, &v);
+	v = wire_tensor("yes", RG_BOOL, 0, NULL);
+	wire_bytes(&v, TENSOR_RAW, &yes, 1);
+	wire_msg(&g, GRAPH_INITIALIZER, &v);
+	for (int k = 0; k < 2; k++) {
+		struct wire n = { 0 };
+
+		wire_str(&n, NODE_INPUT, k ? "" : "yes");
+		if (k) {
+			wire_str(&n, NODE_INPUT, "yes");
+			wire_str(&n, NODE_INPUT, "a");
+		}
+		wire_str(&n, NODE_OUTPUT, k ? "b" : "a");
+		wire_str(&n, NODE_OP, kind[k].op);
+		for (int i = 0; i < 2 && kind[k].attr[i]; i++) {
+			struct wire sub = { 0 }, attr = { 0 };
+
+			if (k) {
+				v = wire_value("i", RG_I64, 0, NULL);
+				wire_msg(&sub, GRAPH_INPUT, &v);
+				v = wire_value("c", RG_BOOL, 0, NULL);
+				wire_msg(&sub, GRAPH_INPUT, &v);
+				v = wire_value("s", RG_F32, 1, four);
+				wire_msg(&sub, GRAPH_INPUT, &v);
+				v = wire_node("Identity", "c", NULL, "d");
+				wire_msg(&sub, GRAPH_NODE, &v);
+				v = wire_value("d", RG_BOOL, 0, NULL);
+				wire_msg(&sub, GRAPH_OUTPUT, &v);
+			}
+			v = wire_node(i ? "Neg" : "Frobnicate", k ? "s" : "x", NULL, "y");
+			wire_msg(&sub, GRAPH_NODE, &v);
+			v = wire_value("y", RG_F32, 1, four);
+			wire_msg(&sub, GRAPH_OUTPUT, &v);
+			wire_str(&attr, ATTR_NAME, kind[k].attr[i]);
+			wire_int(&attr, ATTR_TYPE, 5);
+			wire_msg(&attr, ATTR_G, &sub);
+			wire_msg(&n, NODE_ATTR, &attr);
+		}
+		wire_msg(&g, GRAPH_NODE, &n);
+	}
+	v = wire_value("b", RG_F32, -1, NULL);
+	wire_msg(&g, GRAPH_OUTPUT, &v);
+	m = wire_model(8, 17, &g);
+	path = folder_write("hidden.onnx", m.p, m.len);
+	wire_free(&m);
+	return path;
+}
+
+/* What cannot run is named where it lies in a subgraph, too, inlined or not. */
+static void subgraphs_hide_nothing(void **state)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_session_options o;
+	struct rg_recording *r;
+	struct rg_store *s;
+	int64_t run;
+	int unsupported = 0;
+
+	rg_session_defaults(&o);
+	o.model = hidden_model();
+	o.no_ceilings = true;
+	o.lenient = true;
+	assert_int_equal(rg_store_open("scratch", RG_STORE_SCRATCH, &s, &err), 0);
+	if (rg_session_plan(s, &o, &run, &err))
+		fail_msg("%s: %s", err.where, err.message);
+	assert_int_equal(rg_store_load(s, run, &r, &err), 0);
+	assert_int_equal(r->n_steps, 2);
+	assert_string_equal(r->steps[0].op_type, "Frobnicate"); /* the branch taken */
+	assert_string_equal(r->steps[0].kernel, "none");
+	assert_string_equal(r->steps[1].op_type, "Loop");
+	assert_string_equal(r->steps[1].kernel, "none");
+	for (int i = 0; i < r->n_notes; i++) {
+		if (strcmp(r->notes[i].kind, "unsupported") != 0)
+			continue;
+		unsupported++;
+		assert_non_null(strstr(r->notes[i].text, "Frobnicate"));
+	}
+	assert_int_equal(unsupported, 2);
+	rg_recording_free(r);
+	rg_store_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_cannot_run_is_named, folder_setup, folder_teardown),
+		cmocka_unit_test_setup_teardown(subgraphs_hide_nothing, folder_setup, folder_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
