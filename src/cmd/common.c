@@ -94,6 +94,8 @@ int rg_cmd_plan(struct rg_args *a, const char *name, struct rg_store **s, struct
 	rg_cmd_catch_interrupt();
 	rc = rg_session_plan(*s, &a->session, &run, err);
 	rg_cmd_progress_end(a);
+	if (rc == -ENOENT && access(name, F_OK)) /* the number or tag of a run, perhaps */
+		rc = rg_error_hint(err, "--static takes a model: an ONNX file, or builtin:resnet50");
 	if (rc) {
 		rg_store_close(*s);
 		*s = NULL;

@@ -205,8 +205,15 @@ int rg_graph_bind(struct rg_graph *g, const struct rg_bindings *b, struct rg_err
 		const struct rg_shape *given = rg_bind_shape(b, v->name);
 		struct rg_shape s = { 0 };
 
-		if (v->origin != RG_CONST_NONE || v->kind != RG_VALUE_TENSOR)
-			continue; /* a sequence or an optional has no shape before it runs */
+		if (v->origin != RG_CONST_NONE)
+			continue;
+		if (v->kind != RG_VALUE_TENSOR) { /* has no shape before it runs */
+			if (!given)
+				continue;
+			rg_error_set(err, RG_EUSAGE, "--shape %s: the input is %s, which has no shape", v->name,
+				     v->kind == RG_VALUE_SEQUENCE ? "a sequence" : "an optional");
+			return rg_error_hint(err, "without the option the model is run with an empty one");
+		}
 		if (rg_dtype_bits(v->declared_dtype) == 0) {
 			rg_error_set(err, RG_ENOTSUP_MODEL, "input '%s' has element type %s", v->name,
 				     rg_dtype_name(v->declared_dtype));

@@ -371,6 +371,24 @@ static int check_names(const struct rg_graph *g, const struct rg_session_options
 	return rg_error_hint(err, "inputs are: %s", g->n_inputs ? list : "none");
 }
 
+/* What is no plain tensor is always empty: an option for it would go unheard. */
+static int check_empty(const struct rg_value *v, const struct rg_session_options *o, struct rg_error *err)
+{
+	const char *option = NULL;
+
+	for (int i = 0; i < o->n_inputs; i++)
+		if (strcmp(o->inputs[i].name, v->name) == 0)
+			option = "--input";
+	for (int i = 0; i < o->n_ranges; i++)
+		if (strcmp(o->ranges[i].name, v->name) == 0)
+			option = "--input-range";
+	if (!option)
+		return 0;
+	rg_error_set(err, RG_EUSAGE, "%s %s: the input is %s, which takes no values", option, v->name,
+		     v->kind == RG_VALUE_SEQUENCE ? "a sequence" : "an optional");
+	return rg_error_hint(err, "without the option the model is run with an empty one");
+}
+
 int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o, struct rg_tensor **out,
 		   const char ***uses, struct rg_error *err)
 {
@@ -394,6 +412,7 @@ int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o,
 
 		if (v->kind != RG_VALUE_TENSOR) { /* what is empty is a value, too */
 			use[i] = v->kind == RG_VALUE_SEQUENCE ? use_sequence : use_none;
+			rc = check_empty(v, o, err);
 			continue;
 		}
 		bytes = rg_tensor_bytes(v->dtype, &v->shape);

@@ -55,6 +55,24 @@ static void test_dims(void **state)
 	rg_graph_free(b.g);
 }
 
+/* A sequence has no shape before it runs, and an option for one is not ignored. */
+static void test_sequence(void **state)
+{
+	struct build b = build_new(13);
+	int v = build_value(&b, "list");
+	shape_binding s = shape_of("list", "3");
+
+	assert_int_equal(rg_graph_declare(b.g, v, RG_F32, -1, NULL, &b.err), 0);
+	assert_int_equal(rg_graph_declare_kind(b.g, v, RG_VALUE_SEQUENCE, &b.err), 0);
+	assert_int_equal(rg_graph_add_input(b.g, v, &b.err), 0);
+	assert_int_equal(rg_graph_add_output(b.g, v, &b.err), 0);
+	assert_int_equal(rg_graph_finish(b.g, &b.err), 0);
+	assert_int_equal(bind(&b, 0, NULL, 0, NULL), 0);
+	assert_int_equal(bind(&b, 1, &s, 0, NULL), RG_EUSAGE);
+	assert_non_null(strstr(b.err.message, "a sequence"));
+	rg_graph_free(b.g);
+}
+
 static void test_open(void **state)
 {
 	struct build b = model();
@@ -195,7 +213,7 @@ static void test_example(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dims), cmocka_unit_test(test_open), cmocka_unit_test(test_unnamed),
+		cmocka_unit_test(test_dims), cmocka_unit_test(test_sequence), cmocka_unit_test(test_open), cmocka_unit_test(test_unnamed),
 		cmocka_unit_test(test_shape_wins), cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_impossible), cmocka_unit_test(test_example),
 	};
