@@ -9,13 +9,23 @@
 
 static const char need_timing[] = "a recording with a timing pass: ridge record MODEL";
 
+static int count_kernel(const struct rg_analysis *a, const char *kernel)
+{
+	int n = 0;
+
+	for (int i = 0; i < a->n_ops; i++)
+		n += strcmp(a->ops[i].step->kernel, kernel) == 0;
+	return n;
+}
+
 void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 {
 	const struct rg_analysis *a = c->a;
 	const char *types[3];
 	struct rg_str list = {0};
 	double share = 0;
-	int n = 0, n_types = 0;
+	int n = 0, n_types = 0, none = count_kernel(a, "none"), dynamic = count_kernel(a, "dynamic");
+	enum rg_provenance from = a->ops_total_ns > 0 ? RG_PROV_MEASURED : RG_PROV_MODELLED;
 	char p[32];
 
 	if (a->n_ops == 0) {
@@ -39,7 +49,14 @@ void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 		rg_str_printf(&list, "%s%.40s", k ? ", " : "", types[k]);
 	c->failed |= list.failed;
 	rg_check_percent(p, share);
-	if (n == 0)
+	if (none > 0)
+		q->answer = rg_check_text(c, "%d of %d steps have no kernel at all, so the model cannot run here; of the "
+					  "others %d are to run on the reference kernel", none, a->n_ops, n);
+	else if (n == 0 && dynamic > 0)
+		q->answer = rg_check_text(c, "none of the %d planned steps is on the reference kernel; the kernels of %d "
+					  "dynamic steps are chosen as they run and are not known", a->n_ops - dynamic,
+					  dynamic);
+	else if (n == 0)
 		q->answer = rg_check_text(c, "none of the %d steps %s on the reference kernel", a->n_ops,
 					  a->ops_total_ns > 0 ? "ran" : "is to run");
 	else if (!(a->ops_total_ns > 0))
@@ -52,16 +69,22 @@ void rg_check_runtime_fallback(struct rg_check *c, struct rg_answer *q)
 		    "%d of %d steps ran on the scalar reference kernel and take %s of the time, most in "
 		    "%s: these types want a kernel first",
 		    n, a->n_ops, p, rg_str_text(&list));
-	q->verdict = n == 0                ? RG_VERDICT_GOOD
+	q->verdict = none > 0              ? RG_VERDICT_PROBLEM
+		     : n == 0 && dynamic > 0 ? RG_VERDICT_UNKNOWN
+		     : n == 0              ? RG_VERDICT_GOOD
 		     : a->ops_total_ns > 0 ? rg_check_grade(share, 0.01, 0.1)
 					   : RG_VERDICT_ATTENTION;
+	if (q->verdict == RG_VERDICT_UNKNOWN)
+		q->missing = "kernels of dynamic steps are not recorded";
 	q->evidence = rg_check_text(
 	    c,
 	    "sqlite3 %s \"SELECT step, name, op_type, time_ns, share_percent FROM op_time "
 	    "WHERE run_id = %lld AND kernel = 'ref' ORDER BY time_ns DESC\"",
 	    c->db, (long long)c->rec->run.id);
-	rg_check_figure(q, "reference_steps", n, "", RG_PROV_MEASURED);
-	rg_check_figure(q, "steps", a->n_ops, "", RG_PROV_MEASURED);
+	rg_check_figure(q, "reference_steps", n, "", from);
+	rg_check_figure(q, "steps_without_kernel", none, "", from);
+	rg_check_figure(q, "dynamic_steps", dynamic, "", from);
+	rg_check_figure(q, "steps", a->n_ops, "", from);
 	rg_check_figure(q, "time_share", a->ops_total_ns > 0 ? share : NAN, "fraction", RG_PROV_MEASURED);
 	rg_str_free(&list);
 }

@@ -279,6 +279,38 @@ static void answers_follow_the_facts(void **state)
 	done(m, c);
 }
 
+/* Steps that are not planned, or cannot run, are no reason for a good verdict. */
+static void dynamic_and_missing_kernels(void **state)
+{
+	struct mk *m = small_model();
+	struct rg_checklist *c;
+	const struct rg_answer *q;
+
+	for (int i = 0; i < m->rec.n_steps; i++)
+		m->steps[i].kernel = i == 0 ? "dynamic" : "openblas";
+	mk_fact_i(m, "plan.dynamic", 1, "");
+	mk_note(m, "dynamic", "conv1", "it reads 'x', known only while the model runs");
+	c = check(m);
+	q = answer(c, "runtime.fallback");
+	assert_int_equal(q->verdict, RG_VERDICT_UNKNOWN);
+	assert_figure(q, "dynamic_steps", 1);
+	assert_non_null(q->missing);
+	q = answer(c, "runtime.planner");
+	assert_int_equal(q->verdict, RG_VERDICT_ATTENTION);
+	assert_figure(q, "dynamic_share", 1000.0 / 1500);
+	assert_non_null(strstr(q->answer, "'conv1' (it reads 'x'"));
+	done(m, c);
+
+	m = small_model();
+	m->steps[0].kernel = "none";
+	c = check(m);
+	q = answer(c, "runtime.fallback");
+	assert_int_equal(q->verdict, RG_VERDICT_PROBLEM);
+	assert_figure(q, "steps_without_kernel", 1);
+	assert_non_null(strstr(q->answer, "cannot run"));
+	done(m, c);
+}
+
 static void dimensions_and_changes(void **state)
 {
 	struct mk *m = small_model();
@@ -453,6 +485,7 @@ int main(void)
 		cmocka_unit_test(evidence_names_the_database),
 		cmocka_unit_test(bandwidth_agrees_with_the_bounds),
 		cmocka_unit_test(answers_follow_the_facts),
+		cmocka_unit_test(dynamic_and_missing_kernels),
 		cmocka_unit_test(dimensions_and_changes),
 		cmocka_unit_test(a_beaten_roof_is_never_good_news),
 		cmocka_unit_test(an_empty_recording_is_unknown_and_says_why),
