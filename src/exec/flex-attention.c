@@ -81,7 +81,7 @@ static struct rg_item *scores(const struct flex *f, struct rg_error *err)
 	struct rg_item *item = rg_item_new(f->dtype, &shape, 0, err);
 	int64_t group = f->heads / f->kv_heads, at = 0;
 
-	for (int64_t bh = 0; item && bh < f->batch * f->heads; bh++) {
+	for (int64_t bh = 0; item && item->memory && bh < f->batch * f->heads; bh++) {
 		int64_t kv = bh / f->heads * f->kv_heads + bh % f->heads / group;
 
 		for (int64_t r = 0; r < f->rows; r++) {
@@ -154,7 +154,7 @@ static struct rg_item *weigh(const struct flex *f, const struct rg_tensor *probs
 	struct rg_item *item = rg_item_new(f->q.dtype, &shape, 0, err);
 	int64_t group = f->heads / f->kv_heads, at = 0;
 
-	for (int64_t bh = 0; item && bh < f->batch * f->heads; bh++) {
+	for (int64_t bh = 0; item && item->memory && bh < f->batch * f->heads; bh++) {
 		int64_t kv = bh / f->heads * f->kv_heads + bh % f->heads / group;
 
 		for (int64_t r = 0; r < f->rows; r++) {
@@ -184,7 +184,8 @@ int rg_flex_attention_run(const struct rg_site *s, struct rg_error *err)
 	item = modify(s, "score_mod", scores(&f, err), err);
 	if (!item)
 		return err->code;
-	softmax(&item->t, f.batch * f.heads * f.rows, f.cols);
+	if (item->memory) /* without elements the dimensions may be as large as they like */
+		softmax(&item->t, f.batch * f.heads * f.rows, f.cols);
 	item = modify(s, "prob_mod", item, err);
 	if (!item)
 		return err->code;

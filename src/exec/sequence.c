@@ -193,7 +193,7 @@ static int position(const struct rg_site *s, int k, int n, int dflt, int *out, s
 static int run_at(const struct rg_site *s, struct rg_error *err)
 {
 	struct rg_item *seq = sequence_in(s, 0, err);
-	int at, rc;
+	int at = 0, rc;
 
 	if (!seq)
 		return err->code;
@@ -251,7 +251,7 @@ static int run_insert(const struct rg_site *s, struct rg_error *err)
 static int run_erase(const struct rg_site *s, struct rg_error *err)
 {
 	struct rg_item *seq = sequence_in(s, 0, err);
-	int at, rc;
+	int at = 0, rc;
 
 	if (!seq)
 		return err->code;
