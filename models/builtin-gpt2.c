@@ -1,6 +1,5 @@
 /*
- * builtin:gpt2: Radford and others, "Language Models are Unsupervised Multitask
- * Learners" (2019), the smallest: 12 layers, hidden size 768, 12 heads,
+ * builtin:gpt2: the smallest GPT-2 of Radford and others (2019): 12 layers, hidden size 768, 12 heads,
  * vocabulary 50,257, 1,024 positions. The word embedding is also the last
  * layer (tied), counted once.
  *

@@ -1,5 +1,5 @@
 /*
- * builtin:lstm: the medium language model of Zaremba, Sutskever, Vinyals,
+ * builtin:lstm: the medium model of Zaremba, Sutskever, Vinyals,
  * "Recurrent Neural Network Regularization" (2014): 10,000 words, an embedding
  * of 650, two LSTM layers of 650 units, a linear layer to the words. State goes
  * in (h0, c0) and comes out. With two biases a gate, as ONNX and PyTorch have them:

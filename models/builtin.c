@@ -21,7 +21,7 @@ static const struct rg_builtin builtins[] = {
 	  rg_builtin_bert_base },
 	{ "gpt2", "GPT-2 small, decoder with key-value cache", 124439808, "batch=1 seq=128 past=0",
 	  "batch=1 seq=1 past=512", rg_builtin_gpt2 },
-	{ "lstm", "language model, two LSTM layers of 650", 19780400, "batch=1 seq=35", NULL,
+	{ "lstm", "predicts the next word, two LSTM layers of 650", 19780400, "batch=1 seq=35", NULL,
 	  rg_builtin_lstm },
 	{ "mlp", "multi-layer perceptron, 784-2048-2048-10", 5824522, "batch=1", NULL,
 	  rg_builtin_mlp },

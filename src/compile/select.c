@@ -101,7 +101,7 @@ static int find_override(const struct rg_call *c, const struct rg_plan_options *
 	return 0;
 }
 
-static int no_kernel(const struct rg_call *c, struct rg_error *err)
+int rg_select_no_kernel(const struct rg_call *c, struct rg_error *err)
 {
 	const struct rg_node *n = c->node;
 	struct rg_str types = { 0 };
@@ -142,7 +142,7 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 	}
 	best = rg_kernel_select(c, opt->isa);
 	if (!best)
-		return no_kernel(c, err);
+		return rg_select_no_kernel(c, err);
 	count = rg_kernel_list(c->node->domain, c->node->op_type, &list);
 	for (i = 0; i < count; i++)
 		able += !(list[i]->isa & ~opt->isa) && supports(list[i], c);

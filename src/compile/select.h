@@ -17,5 +17,8 @@ int rg_select_check(const struct rg_graph *g, const struct rg_plan_options *opt,
  */
 int rg_select_kernel(const struct rg_call *call, const struct rg_plan_options *opt, struct rg_arena *arena,
 		     const struct rg_kernel **kernel, const char **reason, struct rg_error *err);
+/* The error for a call that no kernel can run: names operator, version, types
+ * and shapes. Returns RG_ENOTSUP_MODEL. */
+int rg_select_no_kernel(const struct rg_call *call, struct rg_error *err);
 
 #endif

@@ -48,18 +48,6 @@ static void drop_items(struct rg_item **v, int n)
 	}
 }
 
-static struct rg_item *scalar(enum rg_dtype t, int64_t v, struct rg_error *err)
-{
-	const struct rg_shape s = { 0 };
-	struct rg_item *i = rg_item_new(t, &s, 0, err);
-
-	if (i && t == RG_BOOL)
-		*(uint8_t *)i->memory = v != 0;
-	else if (i)
-		*(int64_t *)i->memory = v;
-	return i;
-}
-
 static int read_bool(const struct rg_item *i, bool *out, struct rg_error *err)
 {
 	if (i->kind != RG_ITEM_TENSOR || i->t.dtype != RG_BOOL || rg_shape_count(&i->t.shape) != 1)
@@ -220,8 +208,8 @@ static int loop_round(const struct rg_site *s, struct loop *l, int64_t i, bool *
 {
 	int rc;
 
-	l->in[0] = scalar(RG_I64, i, err);
-	l->in[1] = l->in[0] ? scalar(RG_BOOL, *go_on, err) : NULL;
+	l->in[0] = rg_item_scalar(RG_I64, i, err);
+	l->in[1] = l->in[0] ? rg_item_scalar(RG_BOOL, *go_on, err) : NULL;
 	if (!l->in[1]) {
 		rg_item_unref(l->in[0]);
 		return err->code;
@@ -284,13 +272,6 @@ struct scan {
 	bool batched;             /* Scan-8: everything has a batch dimension in front */
 };
 
-static int scan_axis(int64_t axis, int rank, struct rg_error *err)
-{
-	if (axis < -rank || axis >= rank)
-		return rg_error_set(err, -EINVAL, "axis %lld is outside of a tensor of rank %d", (long long)axis, rank);
-	return (int)(axis < 0 ? axis + rank : axis);
-}
-
 static int scan_begin(const struct rg_site *s, struct scan *c, struct rg_error *err)
 {
 	struct loop *l = &c->l;
@@ -331,7 +312,7 @@ static int scan_inputs(const struct rg_site *s, struct scan *c, struct rg_error 
 			return err->code;
 		if (c->xs[k].shape.rank < lead + 1)
 			return rg_error_set(err, -EINVAL, "scan input %d has rank %d", k, c->xs[k].shape.rank);
-		axis = c->batched ? 1 : scan_axis(entry(s->n, "scan_input_axes", k), c->xs[k].shape.rank, err);
+		axis = c->batched ? 1 : rg_item_axis(entry(s->n, "scan_input_axes", k), c->xs[k].shape.rank, err);
 		if (axis < 0)
 			return err->code;
 		n = c->xs[k].shape.dim[axis];
@@ -352,7 +333,7 @@ static int scan_all(const struct rg_site *s, struct scan *c, const struct rg_ten
 
 	for (int64_t i = 0; i < length && !rc; i++) {
 		for (int k = 0; k < c->n_xs && !rc; k++) {
-			int axis = c->batched ? 0 : scan_axis(entry(s->n, "scan_input_axes", k), xs[k].shape.rank, err);
+			int axis = c->batched ? 0 : rg_item_axis(entry(s->n, "scan_input_axes", k), xs[k].shape.rank, err);
 			int64_t at = entry(s->n, directions, k) ? length - 1 - i : i;
 			struct rg_item *x = axis < 0 ? NULL : rg_item_slice(&xs[k], axis, at, 1, false, err);
 
@@ -405,7 +386,7 @@ static int scan_plain(const struct rg_site *s, struct scan *c, struct rg_error *
 	for (int k = 0; k < l->n_scan && !rc; k++) {
 		const struct rg_value *v = &l->g->values[l->g->outputs[l->n_state + k]];
 		int rank = l->scans[k].n ? l->scans[k].v[0]->t.shape.rank : v->declared_rank > 0 ? v->declared_rank : 0;
-		int axis = scan_axis(entry(s->n, "scan_output_axes", k), rank + 1, err);
+		int axis = rg_item_axis(entry(s->n, "scan_output_axes", k), rank + 1, err);
 
 		rc = axis < 0 ? axis : rg_site_give(s, l->n_state + k, scan_output(s, c, k, axis, err), err);
 	}

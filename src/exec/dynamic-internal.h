@@ -57,6 +57,8 @@ int rg_body_run(const struct rg_site *s, struct rg_body *b, int n, struct rg_ite
 		struct rg_error *err);
 
 /* ---- sequence.c: cutting and joining ---- */
+/* An axis in [-rank, rank) as one in [0, rank); else an error. */
+int rg_item_axis(int64_t axis, int rank, struct rg_error *err);
 /* Element `at` of a tensor along an axis, that dimension gone. Whole-byte types. */
 struct rg_item *rg_item_slice(const struct rg_tensor *t, int axis, int64_t at, int64_t count, bool keep,
 			      struct rg_error *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compile/select.h"
 #include "graph/op.h"
 #include "sys/topology.h"
 
@@ -249,21 +250,6 @@ static int remember_signature(const struct rg_dynamic *d, const struct rg_node *
 	return 0;
 }
 
-static int no_kernel(const struct rg_site *s, struct rg_error *err)
-{
-	char types[256] = "", shape[160];
-	size_t len = 0;
-
-	for (int k = 0; k < s->n->n_in && k < 4 && len < sizeof(types); k++)
-		if (s->d->in[k].dtype != RG_UNDEFINED)
-			len += (size_t)snprintf(types + len, sizeof(types) - len, "%s%s %s", len ? ", " : "",
-						rg_dtype_name(s->d->in[k].dtype),
-						rg_shape_text(shape, &s->d->in[k].shape));
-	rg_error_set(err, RG_ENOTSUP_MODEL, "no kernel for operator %s version %d on (%s)", s->n->op_type,
-		     s->n->version, types);
-	return rg_error_hint(err, "no kernel of this version runs the operator on these element types");
-}
-
 /* Selects the kernel and lets it pack, or takes what fits from the last time. */
 static int choose(const struct rg_site *s, const struct choice **out, struct rg_error *err)
 {
@@ -284,7 +270,7 @@ static int choose(const struct rg_site *s, const struct choice **out, struct rg_
 	const struct rg_kernel *kernel = rg_kernel_select(&call, d->plan->isa);
 
 	if (!kernel)
-		return no_kernel(s, err);
+		return rg_select_no_kernel(&call, err);
 	bytes = kernel->prepared_bytes ? kernel->prepared_bytes(&call) : 0;
 	if (bytes) {
 		c->prepared = rg_alloc_aligned(64, bytes);

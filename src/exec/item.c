@@ -75,6 +75,18 @@ struct rg_item *rg_item_borrow(const struct rg_tensor *t, bool lasting, struct r
 	return i;
 }
 
+struct rg_item *rg_item_scalar(enum rg_dtype t, int64_t v, struct rg_error *err)
+{
+	const struct rg_shape shape = { 0 };
+	struct rg_item *i = rg_item_new(t, &shape, 0, err);
+
+	if (i && t == RG_BOOL)
+		*(uint8_t *)i->memory = v != 0;
+	else if (i)
+		*(int64_t *)i->memory = v;
+	return i;
+}
+
 struct rg_item *rg_item_none(struct rg_error *err)
 {
 	return make(RG_ITEM_NONE, err);

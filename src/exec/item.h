@@ -35,6 +35,8 @@ struct rg_item *rg_item_copy(const struct rg_tensor *t, struct rg_error *err);
 /* A view of memory that outlives what the item is used for: only for passing
  * down into a subgraph; rg_item_own before it is kept. */
 struct rg_item *rg_item_borrow(const struct rg_tensor *t, bool lasting, struct rg_error *err);
+/* One int64 or bool. */
+struct rg_item *rg_item_scalar(enum rg_dtype t, int64_t v, struct rg_error *err);
 struct rg_item *rg_item_none(struct rg_error *err);
 /* Takes over the n references in v (NULL: leaves n empty slots to fill), also on failure. */
 struct rg_item *rg_item_sequence(enum rg_dtype t, int n, struct rg_item *const *v, struct rg_error *err);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "exec/dynamic-internal.h"
+#include "graph/op-args.h"
 #include "graph/op.h"
 
 /* ---- cutting and joining ---- */
@@ -40,6 +41,14 @@ struct rg_item *rg_item_slice(const struct rg_tensor *t, int axis, int64_t at, i
 		memcpy((char *)to->memory + (size_t)(o * count) * size,
 		       (const char *)t->data + (size_t)(o * dim + at) * size, (size_t)count * size);
 	return to;
+}
+
+int rg_item_axis(int64_t axis, int rank, struct rg_error *err)
+{
+	int at = rg_args_axis(axis, rank);
+
+	return at >= 0 ? at : rg_error_set(err, -EINVAL, "axis %lld is outside of a tensor of rank %d",
+					   (long long)axis, rank);
 }
 
 /* Whether two tensors can be joined along an axis. */
@@ -265,18 +274,6 @@ static int run_erase(const struct rg_site *s, struct rg_error *err)
 	return rc;
 }
 
-static int give_scalar(const struct rg_site *s, enum rg_dtype t, int64_t v, struct rg_error *err)
-{
-	const struct rg_shape shape = { 0 };
-	struct rg_item *item = rg_item_new(t, &shape, 0, err);
-
-	if (item && t == RG_BOOL)
-		*(uint8_t *)item->memory = v != 0;
-	else if (item)
-		*(int64_t *)item->memory = v;
-	return rg_site_give(s, 0, item, err);
-}
-
 static int run_length(const struct rg_site *s, struct rg_error *err)
 {
 	struct rg_item *seq = sequence_in(s, 0, err);
@@ -286,14 +283,7 @@ static int run_length(const struct rg_site *s, struct rg_error *err)
 		return err->code;
 	n = seq->n;
 	rg_item_unref(seq);
-	return give_scalar(s, RG_I64, n, err);
-}
-
-static int axis_of(int64_t axis, int rank, struct rg_error *err)
-{
-	if (axis < -rank || axis >= rank)
-		return rg_error_set(err, -EINVAL, "axis %lld is outside of a tensor of rank %d", (long long)axis, rank);
-	return (int)(axis < 0 ? axis + rank : axis);
+	return rg_site_give(s, 0, rg_item_scalar(RG_I64, n, err), err);
 }
 
 /* Cuts x into pieces: `n` lengths, or equal ones of `each` (the last may be shorter). */
@@ -340,7 +330,7 @@ static int run_split(const struct rg_site *s, struct rg_error *err)
 
 	if (rg_site_tensor(s, 0, &x, err))
 		return err->code;
-	axis = axis_of(rg_node_int(s->n, "axis", 0), x.shape.rank, err);
+	axis = rg_item_axis(rg_node_int(s->n, "axis", 0), x.shape.rank, err);
 	if (axis < 0)
 		return axis;
 	dim = x.shape.dim[axis];
@@ -385,7 +375,7 @@ static int run_concat(const struct rg_site *s, struct rg_error *err)
 	if (seq->n == 0) {
 		rg_error_set(err, -EINVAL, "the sequence is empty");
 	} else {
-		axis = axis_of(rg_node_int(s->n, "axis", 0), seq->v[0]->t.shape.rank + (stack ? 1 : 0), err);
+		axis = rg_item_axis(rg_node_int(s->n, "axis", 0), seq->v[0]->t.shape.rank + (stack ? 1 : 0), err);
 		if (axis >= 0)
 			to = rg_item_join(seq->v, seq->n, axis, !stack, err);
 	}
@@ -423,7 +413,7 @@ static int run_has(const struct rg_site *s, struct rg_error *err)
 		has = item->kind != RG_ITEM_NONE;
 		rg_item_unref(item);
 	}
-	return give_scalar(s, RG_BOOL, has, err);
+	return rg_site_give(s, 0, rg_item_scalar(RG_BOOL, has, err), err);
 }
 
 rg_exec_op_fn *rg_sequence_find(const char *op_type)
