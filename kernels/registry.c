@@ -20,6 +20,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(direct),
 	RG_GENERIC_TABLE_LIST(norm),
 	RG_GENERIC_TABLE_LIST(pool),
+	RG_GENERIC_TABLE_LIST(resize),
 	RG_GENERIC_TABLE_LIST(transpose),
 	RG_GENERIC_TABLE_LIST(unary),
 	&rg_kernels_ref_attention,

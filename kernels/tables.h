@@ -25,6 +25,7 @@ RG_GENERIC_TABLE(depthwise);
 RG_GENERIC_TABLE(direct);
 RG_GENERIC_TABLE(norm);
 RG_GENERIC_TABLE(pool);
+RG_GENERIC_TABLE(resize);
 RG_GENERIC_TABLE(transpose);
 RG_GENERIC_TABLE(unary);
 extern const struct rg_kernel_table rg_kernels_ref_attention;

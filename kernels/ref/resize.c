@@ -5,34 +5,18 @@
  */
 #include "kernels/kernel.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "graph/resize.h"
 #include "kernels/ref/odometer.h"
 #include "kernels/ref/ref.h"
+#include "kernels/resize.h"
 #include "kernels/tables.h"
 
-struct tap {
-	int64_t at;
-	double weight;
-};
-
 struct axis {
-	struct tap *taps;  /* out * width entries */
-	int64_t *counts;   /* out entries; -1: the extrapolation value */
-	int64_t width;     /* room for the taps of one coordinate */
+	struct rg_resize_tap *taps; /* out * width entries */
+	int64_t *counts; /* out entries; -1: the extrapolation value */
+	int64_t width; /* room for the taps of one coordinate */
 };
-
-/* Upper bound of taps of one coordinate, from sizes alone, since scratch is
- * planned from them: without antialias at most 4; with it the support of a
- * cubic (4) is stretched by in/out (and half a pixel where a size was rounded). */
-static int64_t axis_width(const struct rg_node *node, int64_t in, int64_t out)
-{
-	if (!rg_node_int(node, "antialias", 0) || out <= 0 || in <= out)
-		return 4;
-	return 8 * (in / out + 1) + 8;
-}
 
 static size_t scratch_bytes(const struct rg_call *c, int lanes)
 {
@@ -40,92 +24,23 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 
 	for (int a = 0; a < c->in[0].shape.rank; a++) {
 		int64_t out = c->out[0].shape.dim[a];
-		size_t width = (size_t)axis_width(c->node, c->in[0].shape.dim[a], out);
+		size_t width = (size_t)rg_resize_width(c->node, c->in[0].shape.dim[a], out);
 
-		total += (size_t)out * (width * sizeof(struct tap) + sizeof(int64_t));
+		total += (size_t)out * (width * sizeof(struct rg_resize_tap) + sizeof(int64_t));
 	}
 	return total;
-}
-
-static double cubic(double x, double a)
-{
-	x = fabs(x);
-	if (x <= 1)
-		return ((a + 2) * x - (a + 3)) * x * x + 1;
-	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
-}
-
-static int64_t clamp(int64_t v, int64_t hi)
-{
-	return v < 0 ? 0 : v > hi ? hi : v;
-}
-
-static int64_t nearest(const struct rg_resize *r, int a, double x)
-{
-	switch (r->nearest) {
-	case RG_NEAREST_ROUND_PREFER_FLOOR:
-		return (int64_t)ceil(x - 0.5);
-	case RG_NEAREST_ROUND_PREFER_CEIL:
-		return (int64_t)floor(x + 0.5);
-	case RG_NEAREST_FLOOR:
-		return (int64_t)floor(x);
-	case RG_NEAREST_CEIL:
-		return (int64_t)ceil(x);
-	case RG_NEAREST_SIMPLE:
-		break;
-	}
-	return r->scale[a] < 1 ? (int64_t)ceil(x) : (int64_t)floor(x);
-}
-
-/* Taps of one output coordinate. Returns their number. */
-static int64_t make_taps(const struct rg_resize *r, int a, double x, struct tap *taps, int64_t width)
-{
-	int64_t base = (int64_t)floor(x), last = r->in[a] - 1, first, end, n = 0;
-	double shrink = r->antialias && r->scale[a] < 1 ? r->scale[a] : 1, sum = 0, reach;
-
-	if (r->mode == RG_RESIZE_NEAREST) {
-		taps[0] = (struct tap){ clamp(nearest(r, a, x), last), 1 };
-		return 1;
-	}
-	reach = (r->mode == RG_RESIZE_LINEAR ? 1 : 2) / shrink;
-	first = (int64_t)floor(-reach) + 1;
-	end = 1 - first;
-	for (int64_t i = first; i <= end; i++) {
-		double t = ((double)(base + i) - x) * shrink;
-		double weight = r->mode == RG_RESIZE_LINEAR ? fmax(0, 1 - fabs(t)) : cubic(t, r->cubic_a);
-
-		if (weight == 0)
-			continue;
-		if (r->exclude_outside && (base + i < 0 || base + i > last))
-			continue;
-		if (n == width)
-			return -2;
-		taps[n++] = (struct tap){ clamp(base + i, last), weight };
-		sum += weight;
-	}
-	if (r->exclude_outside || r->antialias)
-		for (int64_t i = 0; i < n; i++)
-			taps[i].weight /= sum;
-	return n;
 }
 
 static int make_axis(const struct rg_resize *r, int a, struct axis *x, struct rg_error *err)
 {
 	for (int64_t i = 0; i < r->out[a]; i++) {
-		bool outside = false;
-		double at;
+		bool outside;
 
-		if (r->axis_kept[a]) {
-			x->taps[i * x->width] = (struct tap){ i, 1 };
-			x->counts[i] = 1;
-			continue;
-		}
-		at = rg_resize_source(r, a, i, &outside);
-		if (!(fabs(at) < 1e15))
-			return rg_error_set(err, -EINVAL, "coordinate %lld of axis %d maps to %g", (long long)i, a, at);
-		x->counts[i] = outside ? -1 : make_taps(r, a, at, x->taps + i * x->width, x->width);
-		if (x->counts[i] == -2)
-			return rg_error_set(err, -EINVAL, "axis %d shrinks too much for antialiasing", a);
+		x->counts[i] = rg_resize_taps(r, a, i, x->taps + i * x->width, x->width, &outside, err);
+		if (x->counts[i] < 0)
+			return (int)x->counts[i];
+		if (outside)
+			x->counts[i] = -1;
 	}
 	return 0;
 }
@@ -134,7 +49,7 @@ static int make_axis(const struct rg_resize *r, int a, struct axis *x, struct rg
 static double sum_taps(const struct rg_call *c, const struct axis *axes, const int64_t *o, int a, int64_t at)
 {
 	const struct axis *x = &axes[a];
-	const struct tap *taps;
+	const struct rg_resize_tap *taps;
 	double sum = 0;
 
 	if (a == c->in[0].shape.rank)
@@ -193,9 +108,9 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	for (int a = 0; a < r.rank; a++) {
 		if (r.out[a] != c->out[0].shape.dim[a])
 			return rg_error_set(err, -EINVAL, "scales or sizes changed since the plan was made");
-		axes[a].width = axis_width(c->node, r.in[a], r.out[a]);
-		axes[a].taps = (struct tap *)scratch;
-		scratch += (size_t)r.out[a] * (size_t)axes[a].width * sizeof(struct tap);
+		axes[a].width = rg_resize_width(c->node, r.in[a], r.out[a]);
+		axes[a].taps = (struct rg_resize_tap *)scratch;
+		scratch += (size_t)r.out[a] * (size_t)axes[a].width * sizeof(struct rg_resize_tap);
 		axes[a].counts = (int64_t *)scratch;
 		scratch += (size_t)r.out[a] * sizeof(int64_t);
 		if ((rc = make_axis(&r, a, &axes[a], err)))

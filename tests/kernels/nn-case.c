@@ -22,7 +22,7 @@ static void *keep(struct nn_case *t, size_t size_bytes)
 	unsigned char *p = rg_alloc_aligned(64, size_bytes + 2 * CANARY_BYTES);
 
 	assert_non_null(p);
-	assert_true(t->n_blocks < 2 * NN_MAX_IO);
+	assert_true(t->n_blocks < NN_MAX_BLOCKS);
 	t->blocks[t->n_blocks++] = p;
 	memset(p, CANARY, size_bytes + 2 * CANARY_BYTES);
 	return p + CANARY_BYTES;
@@ -39,12 +39,17 @@ static void check_canary(const struct nn_case *t, const char *kernel, const void
 
 void nn_start(struct nn_case *t, const char *op_type, int version)
 {
+	nn_start_in(t, "", op_type, version);
+}
+
+void nn_start_in(struct nn_case *t, const char *domain, const char *op_type, int version)
+{
 	memset(t, 0, sizeof(*t));
-	t->node.op = rg_op_find("", op_type);
+	t->node.op = rg_op_find(domain, op_type);
 	assert_non_null(t->node.op);
 	t->node.op_type = op_type;
 	t->node.name = op_type;
-	t->node.domain = "";
+	t->node.domain = domain;
 	t->node.version = version;
 	t->node.attrs = t->attrs;
 	snprintf(t->what, sizeof(t->what), "%s", op_type);
@@ -161,9 +166,10 @@ int nn_infer(struct nn_case *t, int n_out, struct rg_error *err)
 	return t->node.op->infer(&c, err);
 }
 
-bool nn_run(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan, float **out0)
+/* Runs it; the outputs are the last blocks that stay. */
+static bool run_kept(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan)
 {
-	const struct rg_kernel *k = rg_kernel_find("", t->node.op_type, kernel);
+	const struct rg_kernel *k = rg_kernel_find(t->node.domain, t->node.op_type, kernel);
 	struct rg_call c = { .node = &t->node, .in = t->in, .out = t->out };
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_par par = fake_par(lanes, 1);
@@ -197,67 +203,126 @@ bool nn_run(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan, f
 		if (t->out[0].dtype == RG_F32 && isnan(((float *)t->out[0].data)[i]))
 			fail_msg("%s with %s on %d lanes: element %lld is NaN or was not written", t->what, kernel, lanes,
 				 (long long)i);
-	*out0 = t->out[0].data;
-	/* Everything but output 0 can go. */
-	while (t->n_blocks > before + 1)
+	while (t->n_blocks > before + t->node.n_out)
 		rg_free(t->blocks[--t->n_blocks]);
 	return true;
+}
+
+static void drop(struct nn_case *t, int n)
+{
+	while (n-- > 0)
+		rg_free(t->blocks[--t->n_blocks]);
+}
+
+bool nn_run(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan, float **out0)
+{
+	if (!run_kept(t, kernel, lanes, may_be_nan))
+		return false;
+	*out0 = t->out[0].data;
+	drop(t, t->node.n_out - 1); /* everything but output 0 can go */
+	return true;
+}
+
+/* Element i of two tensors of one type: floats within the tolerance, others bit by bit. */
+static bool is_close(enum rg_dtype dtype, const void *want, const void *got, int64_t i, double rtol, double atol)
+{
+	size_t size = rg_dtype_bytes(dtype);
+	double w, g;
+
+	if (dtype != RG_F32)
+		return !memcmp((const char *)want + (size_t)i * size, (const char *)got + (size_t)i * size, size);
+	w = (double)((const float *)want)[i];
+	g = (double)((const float *)got)[i];
+	if (!isfinite(w) || !isfinite(g)) /* an infinity is not near anything */
+		return w == g || (isnan(w) && isnan(g));
+	return w == g || fabs(w - g) <= atol + rtol * fabs(w);
+}
+
+static void compare(const struct nn_case *t, const char *kernel, int output, const void *want, const void *got,
+		    double rtol, double atol)
+{
+	enum rg_dtype dtype = t->out[output].dtype;
+	int64_t n = rg_shape_count(&t->out[output].shape);
+
+	for (int64_t i = 0; i < n; i++) {
+		if (is_close(dtype, want, got, i, rtol, atol))
+			continue;
+		if (dtype == RG_F32)
+			fail_msg("%s with %s: element %lld of %lld of output %d is %.9g, the reference has %.9g", t->what,
+				 kernel, (long long)i, (long long)n, output, (double)((const float *)got)[i],
+				 (double)((const float *)want)[i]);
+		fail_msg("%s with %s: element %lld of %lld of output %d is not what the reference has", t->what, kernel,
+			 (long long)i, (long long)n, output);
+	}
 }
 
 void nn_compare(const struct nn_case *t, const char *kernel, const float *want, const float *got, double rtol,
 		double atol)
 {
-	int64_t n = rg_shape_count(&t->out[0].shape);
+	compare(t, kernel, 0, want, got, rtol, atol);
+}
 
-	for (int64_t i = 0; i < n; i++) {
-		double w = (double)want[i], g = (double)got[i];
+/* The kernel against outputs of the reference, which stay the caller's. */
+static int check_kernel(struct nn_case *t, const struct rg_kernel *k, const struct rg_tensor *want, double rtol,
+			double atol, bool may_be_nan)
+{
+	struct rg_cpu cpu;
+	int runs = 0;
 
-		if ((isnan(w) && isnan(g)) || w == g)
-			continue;
-		if (!(fabs(w - g) <= atol + rtol * fabs(w)))
-			fail_msg("%s with %s: element %lld of %lld is %.9g, the reference has %.9g", t->what, kernel,
-				 (long long)i, (long long)n, g, w);
+	rg_cpu_detect("", &cpu);
+	if (k->isa & ~cpu.isa)
+		return 0;
+	for (int lanes = 1; lanes <= 3; lanes++) {
+		if (!run_kept(t, k->name, lanes, may_be_nan))
+			break;
+		for (int i = 0; i < t->node.n_out; i++)
+			compare(t, k->name, i, want[i].data, t->out[i].data, rtol, atol);
+		drop(t, t->node.n_out);
+		runs++;
 	}
+	return runs;
+}
+
+static void run_reference(struct nn_case *t, int n_out, bool may_be_nan, struct rg_tensor *want)
+{
+	struct rg_error err = RG_ERROR_INIT;
+
+	if (nn_infer(t, n_out, &err))
+		fail_msg("%s: %s", t->what, err.message);
+	assert_true(run_kept(t, "ref", 1, may_be_nan));
+	memcpy(want, t->out, sizeof(t->out));
 }
 
 int nn_check(struct nn_case *t, const char *kernel, double rtol, double atol, bool may_be_nan)
 {
-	const struct rg_kernel *k = rg_kernel_find("", t->node.op_type, kernel);
-	struct rg_error err = RG_ERROR_INIT;
-	struct rg_cpu cpu;
-	float *want, *got;
-	int runs = 0;
+	const struct rg_kernel *k = rg_kernel_find(t->node.domain, t->node.op_type, kernel);
+	struct rg_tensor want[NN_MAX_IO];
+	int runs;
 
 	assert_non_null(k);
-	rg_cpu_detect("", &cpu);
-	if (k->isa & ~cpu.isa)
-		return 0;
-	if (nn_infer(t, 1, &err))
-		fail_msg("%s: %s", t->what, err.message);
-	assert_true(nn_run(t, "ref", 1, may_be_nan, &want));
-	for (int lanes = 1; lanes <= 3; lanes++) {
-		if (!nn_run(t, kernel, lanes, may_be_nan, &got))
-			break;
-		nn_compare(t, kernel, want, got, rtol, atol);
-		rg_free(t->blocks[--t->n_blocks]); /* got */
-		runs++;
-	}
-	rg_free(t->blocks[--t->n_blocks]); /* want */
+	run_reference(t, 1, may_be_nan, want);
+	runs = check_kernel(t, k, want, rtol, atol, may_be_nan);
+	drop(t, 1);
+	return runs;
+}
+
+int nn_check_outputs(struct nn_case *t, int n_out, double rtol, double atol, bool may_be_nan)
+{
+	const struct rg_kernel *const *list;
+	int runs = 0, n = rg_kernel_list(t->node.domain, t->node.op_type, &list);
+	struct rg_tensor want[NN_MAX_IO];
+
+	run_reference(t, n_out, may_be_nan, want);
+	for (int i = 0; i < n; i++)
+		if (strcmp(list[i]->name, "ref"))
+			runs += check_kernel(t, list[i], want, rtol, atol, may_be_nan);
+	nn_free(t);
 	return runs;
 }
 
 int nn_check_all(struct nn_case *t, double rtol, double atol, bool may_be_nan)
 {
-	int runs = 0;
-
-	for (int i = 0; i < rg_kernel_count(); i++) {
-		const struct rg_kernel *k = rg_kernel_at(i);
-
-		if (!strcmp(k->op_type, t->node.op_type) && strcmp(k->name, "ref"))
-			runs += nn_check(t, k->name, rtol, atol, may_be_nan);
-	}
-	nn_free(t);
-	return runs;
+	return nn_check_outputs(t, 1, rtol, atol, may_be_nan);
 }
 
 void nn_free(struct nn_case *t)

@@ -8,7 +8,7 @@
 
 #include "kernels/kernel.h"
 
-enum { NN_MAX_IO = 9, NN_MAX_ATTRS = 16, NN_MAX_LIST = 16 };
+enum { NN_MAX_IO = 9, NN_MAX_BLOCKS = 4 * NN_MAX_IO, NN_MAX_ATTRS = 16, NN_MAX_LIST = 16 };
 
 struct nn_case {
 	char what[400];               /* for messages */
@@ -16,7 +16,7 @@ struct nn_case {
 	struct rg_attr attrs[NN_MAX_ATTRS];
 	int64_t ints[NN_MAX_ATTRS][NN_MAX_LIST];
 	struct rg_tensor in[NN_MAX_IO], out[NN_MAX_IO];
-	void *blocks[2 * NN_MAX_IO];  /* freed by nn_free */
+	void *blocks[NN_MAX_BLOCKS];  /* freed by nn_free */
 	int n_blocks;
 	uint64_t salt;                /* makes each input's data its own */
 };
@@ -28,6 +28,8 @@ enum nn_fill {
 };
 
 void nn_start(struct nn_case *t, const char *op_type, int version);
+/* The same in another domain than the standard one. */
+void nn_start_in(struct nn_case *t, const char *domain, const char *op_type, int version);
 void nn_int(struct nn_case *t, const char *name, int64_t v);
 void nn_ints(struct nn_case *t, const char *name, int n, const int64_t *v);
 void nn_float(struct nn_case *t, const char *name, float v);
@@ -58,6 +60,9 @@ int nn_check(struct nn_case *t, const char *kernel, double rtol, double atol, bo
 /* nn_check for each kernel of the operator but the reference; frees the case.
  * Returns the runs compared. */
 int nn_check_all(struct nn_case *t, double rtol, double atol, bool may_be_nan);
+/* The same with `n_out` outputs, each compared: floats within the tolerance,
+ * other types bit by bit. */
+int nn_check_outputs(struct nn_case *t, int n_out, double rtol, double atol, bool may_be_nan);
 void nn_free(struct nn_case *t);
 
 #endif
