@@ -74,6 +74,11 @@ int rg_kernel_list(const char *domain, const char *op_type, const struct rg_kern
 const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, const char *name);
 /* The best one for a call within `isa`, or NULL when there is none. */
 const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa);
+/* The same among those that do not have one of these names (--without-kernel). */
+const struct rg_kernel *rg_kernel_select_without(const struct rg_call *c, uint32_t isa, int n_without,
+						 const char *const *without);
+/* Whether a kernel is called so. */
+bool rg_kernel_is_one_of(const struct rg_kernel *k, int n_names, const char *const *names);
 
 /* A family of kernels in one file: its table, listed in registry.c. */
 struct rg_kernel_table {

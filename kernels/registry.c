@@ -183,7 +183,16 @@ const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, 
 	return NULL;
 }
 
-const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa)
+bool rg_kernel_is_one_of(const struct rg_kernel *k, int n_names, const char *const *names)
+{
+	for (int i = 0; i < n_names; i++)
+		if (!strcmp(names[i], k->name))
+			return true;
+	return false;
+}
+
+const struct rg_kernel *rg_kernel_select_without(const struct rg_call *c, uint32_t isa, int n_without,
+						 const char *const *without)
 {
 	const struct rg_kernel *best = NULL, *const *list;
 	int n = rg_kernel_list(c->node->domain, c->node->op_type, &list);
@@ -193,8 +202,13 @@ const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa)
 
 		if ((k->isa & ~isa) || (best && k->rank <= best->rank))
 			continue;
-		if (!k->supports || k->supports(c))
+		if (!rg_kernel_is_one_of(k, n_without, without) && (!k->supports || k->supports(c)))
 			best = k;
 	}
 	return best;
+}
+
+const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa)
+{
+	return rg_kernel_select_without(c, isa, 0, NULL);
 }

@@ -177,6 +177,10 @@ static int set_named(struct rg_args *a, const struct rg_opt *o, const char *text
 	int64_t v;
 	void *p;
 
+	if (!name && o->id == RG_OPT_KERNEL && a->cmd->bare_kernel && *text && !strchr(text, '=')) {
+		name = rg_arena_strdup(a->arena, "");
+		value = text;
+	}
 	if (!name)
 		return bad_value(o, text, o->value, err);
 	switch (o->id) {
@@ -275,6 +279,21 @@ static int set_size(struct rg_args *a, const struct rg_opt *o, const char *value
 	return 0;
 }
 
+static int set_without(struct rg_args *a, const struct rg_opt *o, const char *value, struct rg_error *err)
+{
+	struct rg_session_options *s = &a->session;
+	const char **p;
+
+	if (!*value)
+		return bad_value(o, value, "the name of a kernel", err);
+	p = one_more(a, s->without, s->n_without, sizeof(*s->without));
+	if (!p)
+		return rg_error_nomem(err, sizeof(*s->without));
+	s->without = p;
+	s->without[s->n_without++] = value;
+	return 0;
+}
+
 static int set(struct rg_args *a, const struct rg_opt *o, const char *value, struct rg_error *err)
 {
 	struct rg_session_options *s = &a->session;
@@ -337,6 +356,8 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		else if (!rg_parse_f64(value, &a->speedup) || a->speedup <= 0)
 			return bad_value(o, value, "a factor above 0, or inf", err);
 		return 0;
+	case RG_OPT_WITHOUT_KERNEL:
+		return set_without(a, o, value, err);
 	case RG_OPT_ISA:
 		if (!rg_isa_cap_parse(value, &s->isa))
 			return bad_value(o, value, "one of sse2, avx2, avx512, native", err);
@@ -350,6 +371,11 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		return set_size(a, o, value, err);
 	case RG_OPT_STATIC:
 		a->plan_only = true;
+		return 0;
+	case RG_OPT_ROUNDS:
+		if (!rg_parse_i64(value, 1, 100000, &v))
+			return bad_value(o, value, "a whole number from 1 to 100000", err);
+		a->rounds = (int)v;
 		return 0;
 	case RG_OPT_QUICK:
 		a->quick = true;

@@ -15,8 +15,8 @@
 enum rg_opt_id {
 	RG_OPT_DB, RG_OPT_THREADS, RG_OPT_ITERATIONS, RG_OPT_DURATION, RG_OPT_WARMUP, RG_OPT_SEED,
 	RG_OPT_TAG, RG_OPT_FORMAT, RG_OPT_QUIET, RG_OPT_INPUT, RG_OPT_INPUT_RANGE, RG_OPT_SHAPE,
-	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL,
-	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_STATIC, RG_OPT_HELP,
+	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL, RG_OPT_WITHOUT_KERNEL,
+	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_ROUNDS, RG_OPT_STATIC, RG_OPT_HELP,
 	RG_OPT_COUNT
 };
 
@@ -28,6 +28,8 @@ struct rg_opt {
 	bool repeatable;
 	const char *help;     /* one line */
 };
+
+#define RG_MAX_POSITIONAL 16
 
 /* Parsed command line of one verb. */
 struct rg_args {
@@ -43,9 +45,10 @@ struct rg_args {
 	int top;
 	int width, height;            /* --size 800x600; 0 not given */
 	bool quick;
+	int rounds;                   /* 0 not given */
 	bool plan_only;               /* --static */
 	int n_positional;
-	const char *positional[4];
+	const char *positional[RG_MAX_POSITIONAL];
 	bool stdout_tty, stderr_tty, colour;
 	int columns, rows;            /* of the terminal; 0: not one */
 	bool help;                    /* --help */
@@ -65,6 +68,7 @@ struct rg_cmd {
 	/* Returns the exit code; err filled when not 0 (main prints it). */
 	int (*run)(struct rg_args *a, struct rg_error *err);
 	bool hidden;                  /* not in the summary of verbs */
+	bool bare_kernel;             /* --kernel also takes a name alone: the operator is "" then */
 };
 
 extern const struct rg_cmd rg_cmds[];

@@ -37,18 +37,22 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			"how many times faster it becomes; inf removes it (default 2)"},
 	[RG_OPT_KERNEL] = {RG_OPT_KERNEL, "kernel", 0, "OP=KERNEL", true,
 			   "kernel to use for an operator or operator type"},
+	[RG_OPT_WITHOUT_KERNEL] = {RG_OPT_WITHOUT_KERNEL, "without-kernel", 0, "NAME", true,
+				   "do not choose kernels of this name, such as openblas"},
 	[RG_OPT_ISA] = {RG_OPT_ISA, "isa", 0, "LEVEL", false,
 			"use at most this instruction set: sse2, avx2, avx512, native"},
 	[RG_OPT_TOP] = {RG_OPT_TOP, "top", 0, "N", false, "show the N longest operators only"},
 	[RG_OPT_SIZE] = {RG_OPT_SIZE, "size", 0, "WxH", false,
 			 "size of a picture: pixels, or columns and rows in the terminal"},
 	[RG_OPT_QUICK] = {RG_OPT_QUICK, "quick", 0, NULL, false, "a shorter, rougher measurement"},
+	[RG_OPT_ROUNDS] = {RG_OPT_ROUNDS, "rounds", 0, "N", false, "timed rounds (default 15, with --quick 7)"},
 	[RG_OPT_STATIC] = {RG_OPT_STATIC, "static", 0, NULL, false,
 			   "plan MODEL without running it: works with operators that cannot run"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
-#define RUNNING (O(THREADS) | O(SEED) | O(INPUT) | O(INPUT_RANGE) | O(SHAPE) | O(DIM) | O(KERNEL) | O(ISA))
+#define RUNNING (O(THREADS) | O(SEED) | O(INPUT) | O(INPUT_RANGE) | O(SHAPE) | O(DIM) | O(KERNEL) | \
+		 O(WITHOUT_KERNEL) | O(ISA))
 #define RECORDING (RUNNING | O(ITERATIONS) | O(DURATION) | O(WARMUP) | O(TAG))
 #define READING (O(DB) | O(QUIET) | O(HELP))
 
@@ -113,6 +117,26 @@ const struct rg_cmd rg_cmds[] = {
 	{"machine", "", 0, 0, "measure the ceilings of this machine: peak and bandwidth a level", "",
 	 "ridge machine\nridge machine --quick --format json",
 	 O(THREADS) | O(ISA) | O(QUICK) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_machine},
+	{"bench", "gemm|conv [SHAPE|MODEL]...", 1, RG_MAX_POSITIONAL,
+	 "time single operators, kernel by kernel, against the roof",
+	 "Each shape is a model of one node, run by the executor with every kernel that supports it. For each: the "
+	 "median time of a call with a 95 % interval, FLOP/s, byte/s, and the share of the roof that was measured "
+	 "just before and after. * marks the kernel that a plan would take. The reference is measured when it is "
+	 "asked for, or when nothing else runs the shape.\n"
+	 "gemm: m=128,k=768,n=3072 or 128x768x3072 (MxKxN), then b=var or b=const (a weight, packed beforehand; "
+	 "without b= both), ta=1, tb=1 (stored transposed), bias=1, batch=12.\n"
+	 "conv: c=64,h=56,w=56,m=64,k=3 (channels, height and width of the input, channels of the output, kernel), "
+	 "then stride=2, pad=1, dilation=2, group=64, n=4 (batch), bias=1; k, stride and dilation may be HxW, pad "
+	 "also TOPxLEFTxBOTTOMxRIGHT; without pad= the size is kept at stride 1.\n"
+	 "A MODEL (an ONNX file, or builtin:bert-base) stands for each shape among its nodes, once. Without any: "
+	 "64^3 to 1024^3 and 128x768x3072, or the convolutions of resnet50 and mobilenet-v2.\n"
+	 "--kernel NAME measures this kernel only; it may be given more than once.",
+	 "ridge bench gemm 128x768x3072 --threads 1\n"
+	 "ridge bench conv c=64,h=56,w=56,m=64,k=3 --kernel openblas --kernel ref\n"
+	 "ridge bench gemm builtin:bert-base --quick --format json",
+	 O(THREADS) | O(SEED) | O(DIM) | O(SHAPE) | O(KERNEL) | O(WITHOUT_KERNEL) | O(ISA) | O(QUICK) | O(ROUNDS) |
+		 O(FORMAT) | O(QUIET) | O(HELP),
+	 "table json csv md", rg_cmd_bench, .bare_kernel = true},
 	{"doctor", "", 0, 0, "what this machine lets us measure, and why not", "", "ridge doctor",
 	 O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_doctor},
 	{"export", "MODEL", 1, 1, "write a built-in model as an ONNX file",

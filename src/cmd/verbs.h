@@ -6,6 +6,7 @@
 
 #include "cmd/cmd.h"
 
+int rg_cmd_bench(struct rg_args *a, struct rg_error *err);
 int rg_cmd_check(struct rg_args *a, struct rg_error *err);
 int rg_cmd_completion(struct rg_args *a, struct rg_error *err);
 int rg_cmd_doctor(struct rg_args *a, struct rg_error *err);

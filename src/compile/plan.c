@@ -244,6 +244,8 @@ int rg_plan_make(struct rg_graph *g, const struct rg_plan_options *opt, struct r
 	owned->plan.graph = g;
 	owned->plan.lanes = opt->lanes;
 	owned->plan.isa = opt->isa;
+	owned->plan.n_without = opt->n_without;
+	owned->plan.without = opt->without;
 	b.plan = &owned->plan;
 	b.arena = owned->arena;
 	rc = build(&b, err);

@@ -22,6 +22,10 @@ struct rg_plan_options {
 	uint32_t isa;           /* bits that may be used */
 	int n_overrides;        /* --kernel OP=NAME */
 	struct { const char *op; const char *kernel; } *overrides; /* op: type or node name */
+	/* --without-kernel: kernels of these names are not chosen, for no operator, unless an
+	 * override asks for one. The list and its strings outlive the plan. */
+	int n_without;
+	const char *const *without;
 	/* Values of graph inputs, for shapes that depend on them: may be NULL.
 	 * Asked only when inference needs the value; the input then becomes a
 	 * constant of the plan (RG_CONST_BOUND), and is listed in `bound_inputs`. */
@@ -78,6 +82,8 @@ struct rg_plan {
 	const struct rg_graph *graph;
 	int lanes;
 	uint32_t isa;                   /* that dynamic steps may use */
+	int n_without;                  /* kernels that they may not */
+	const char *const *without;
 	int n_tensors;
 	struct rg_plan_tensor *tensors; /* by value index */
 	int n_steps;                    /* views are not steps */

@@ -16,10 +16,29 @@ static bool names_node(const char *want, const struct rg_node *n)
 	return strcmp(want, n->name) == 0;
 }
 
+/* A name that no kernel has would leave out nothing, and nobody would notice. */
+static int check_without(const struct rg_plan_options *opt, struct rg_error *err)
+{
+	int i, k, n = rg_kernel_count();
+
+	for (i = 0; i < opt->n_without; i++) {
+		for (k = 0; k < n; k++)
+			if (strcmp(rg_kernel_at(k)->name, opt->without[i]) == 0)
+				break;
+		if (k < n)
+			continue;
+		rg_error_set(err, RG_EUSAGE, "--without-kernel %s: no kernel is called so", opt->without[i]);
+		return rg_error_hint(err, "the report shows which kernel runs each operator");
+	}
+	return 0;
+}
+
 int rg_select_check(const struct rg_graph *g, const struct rg_plan_options *opt, struct rg_error *err)
 {
 	int i, k;
 
+	if (check_without(opt, err))
+		return err->code;
 	for (i = 0; i < opt->n_overrides; i++) {
 		const char *op = opt->overrides[i].op;
 
@@ -140,12 +159,13 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 			     "supported", asked->name);
 		return rg_error_hint(err, "leave out  --kernel %s=%s", c->node->name, asked->name);
 	}
-	best = rg_kernel_select(c, opt->isa);
+	best = rg_kernel_select_without(c, opt->isa, opt->n_without, opt->without);
 	if (!best)
 		return rg_select_no_kernel(c, err);
 	count = rg_kernel_list(c->node->domain, c->node->op_type, &list);
 	for (i = 0; i < count; i++)
-		able += !(list[i]->isa & ~opt->isa) && supports(list[i], c);
+		able += !(list[i]->isa & ~opt->isa) && !rg_kernel_is_one_of(list[i], opt->n_without, opt->without) &&
+			supports(list[i], c);
 	*kernel = best;
 	if (asked)
 		*reason = rg_arena_printf(arena, "'%s' was asked for and cannot run it; rank %d is the "

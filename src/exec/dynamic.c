@@ -267,7 +267,8 @@ static int choose(const struct rg_site *s, const struct choice **out, struct rg_
 	if (remember_signature(d, s->n, c, err))
 		return err->code;
 	/* Outputs have no memory yet, and inputs only where they stay. */
-	const struct rg_kernel *kernel = rg_kernel_select(&call, d->plan->isa);
+	const struct rg_kernel *kernel = rg_kernel_select_without(&call, d->plan->isa, d->plan->n_without,
+								       d->plan->without);
 
 	if (!kernel)
 		return rg_select_no_kernel(&call, err);

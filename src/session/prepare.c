@@ -161,6 +161,8 @@ static int plan(const struct rg_session_options *o, struct rg_prepared *p, struc
 	po.input_value = input_value;
 	po.input_ctx = p;
 	po.release = true; /* the graph is planned once */
+	po.n_without = o->n_without;
+	po.without = o->without;
 	po.n_overrides = o->n_overrides;
 	if (o->n_overrides) {
 		po.overrides = rg_calloc((size_t)o->n_overrides, sizeof(*po.overrides));

@@ -37,6 +37,8 @@ struct rg_session_options {
 	struct rg_input_range *ranges;
 	int n_overrides;
 	struct { const char *op; const char *kernel; } *overrides; /* --kernel */
+	int n_without;
+	const char **without;      /* --without-kernel: names that are not chosen */
 	bool lenient;              /* what cannot run is kept and named: for rg_session_plan */
 	bool no_ceilings;          /* tests: skip measuring roofs */
 	const char *command;       /* the command line, for the record */

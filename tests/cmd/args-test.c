@@ -328,7 +328,7 @@ static void test_table_is_whole(void **state)
 		struct rg_str s = { 0 };
 
 		assert_non_null(c->run);
-		assert_true(c->min_positional <= c->max_positional && c->max_positional <= 4);
+		assert_true(c->min_positional <= c->max_positional && c->max_positional <= RG_MAX_POSITIONAL);
 		assert_true(c->options >> RG_OPT_HELP & 1);
 		assert_int_equal(c->formats != NULL, c->options >> RG_OPT_FORMAT & 1);
 		assert_true(c->examples[0]);

@@ -267,6 +267,33 @@ static void test_run(void **state)
 	expect_error("run builtin:mlp --dim nosuch=3", 2, "nosuch");
 }
 
+static void test_bench(void **state)
+{
+	json_t *j, *o, *list;
+
+	expect("bench gemm 8x8x8 --threads 1 --rounds 7 --quick --kernel ref --format json", 0);
+	j = parse_out();
+	assert_int_equal(json_integer_value(json_object_get(j, "threads")), 1);
+	list = json_object_get(j, "results");
+	assert_int_equal(json_array_size(list), 2); /* b=var and b=const */
+	o = json_array_get(list, 1);
+	assert_string_equal(json_string_value(json_object_get(o, "case")), "m=8,k=8,n=8,b=const");
+	assert_string_equal(json_string_value(json_object_get(o, "kernel")), "ref");
+	assert_int_equal(json_integer_value(json_object_get(o, "flops")), 2 * 8 * 8 * 8);
+	assert_int_equal(json_integer_value(json_object_get(o, "bytes")), 3 * 8 * 8 * 4);
+	assert_int_equal(json_integer_value(json_object_get(o, "rounds")), 7);
+	assert_true(json_number_value(json_object_get(json_object_get(o, "time_ns"), "median")) > 0);
+	assert_true(json_array_size(json_object_get(j, "ceilings")) >= 2);
+	json_decref(j);
+	expect("bench conv c=3,h=8,w=8,m=4,k=3 --threads 1 --quick --kernel ref --format csv", 0);
+	assert_memory_equal(got.out, "case,kernel,time_ns,", 20);
+	assert_non_null(strstr(got.out, "\"c=3,h=8,w=8,m=4,k=3\",ref,"));
+	expect("bench gemm builtin:mlp --threads 1 --quick --rounds 1", 0);
+	assert_non_null(strstr(got.out, "m=1,k=784,"));
+	assert_non_null(strstr(got.out, "peak"));
+	expect_error("bench gemm nosuch.onnx", 2, "no part of this shape");
+}
+
 static void test_full_disk_and_closed_pipe(void **state)
 {
 	int full = open("/dev/full", O_WRONLY), err = temporary(), pipes[2];
@@ -363,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_record_and_look),
 		cmocka_unit_test(test_database_by_environment),
 		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_bench),
 		cmocka_unit_test(test_full_disk_and_closed_pipe),
 		cmocka_unit_test(test_interrupt),
 		cmocka_unit_test(test_terminal),

@@ -305,6 +305,43 @@ static void test_overrides(void **state)
 	rg_graph_free(g);
 }
 
+/* A kernel that is left out is not chosen, unless it is asked for by name. */
+static void test_without(void **state)
+{
+	const char *name[] = { "" };
+	struct { const char *op; const char *kernel; } one = { "n:b", NULL };
+	struct rg_plan_options opt = { .lanes = 1, .isa = 0, .n_without = 1, .without = name };
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *g = make_graph();
+	struct rg_plan *p;
+
+	make_input(g, "x", RG_F32, "2x3x8x8");
+	make_floats(g, "w", "4x3x3x3", NULL);
+	make_node(g, "Conv", "x,w", "a");
+	make_node(g, "Relu", "a", "b");
+	make_output(g, "b");
+	make_finish(g);
+	name[0] = "nosuch";
+	assert_int_equal(rg_plan_make(g, &opt, &p, &err), RG_EUSAGE);
+	rg_error_clear(&err);
+	opt.n_without = 0;
+	assert_int_equal(rg_plan_make(g, &opt, &p, &err), 0);
+	name[0] = p->steps[1].kernel->name;
+	one.kernel = name[0];
+	assert_string_not_equal(name[0], "ref"); /* Relu has a portable kernel */
+	rg_plan_free(p);
+	opt.n_without = 1;
+	assert_int_equal(rg_plan_make(g, &opt, &p, &err), 0);
+	assert_string_not_equal(p->steps[1].kernel->name, name[0]);
+	rg_plan_free(p);
+	opt.n_overrides = 1;
+	memcpy(&opt.overrides, &(void *){ &one }, sizeof(void *));
+	assert_int_equal(rg_plan_make(g, &opt, &p, &err), 0);
+	assert_string_equal(p->steps[1].kernel->name, name[0]);
+	rg_plan_free(p);
+	rg_graph_free(g);
+}
+
 static void test_no_kernel(void **state)
 {
 	struct rg_error err = RG_ERROR_INIT;
@@ -458,6 +495,7 @@ int main(void)
 		cmocka_unit_test(test_bound_input),
 		cmocka_unit_test(test_computed_shape),
 		cmocka_unit_test(test_overrides),
+		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_no_kernel),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_checker),
