@@ -23,6 +23,7 @@ extern const struct rg_kernel_table rg_kernels_blas_gemm;
 RG_GENERIC_TABLE(binary);
 RG_GENERIC_TABLE(depthwise);
 RG_GENERIC_TABLE(direct);
+RG_GENERIC_TABLE(gemm);
 RG_GENERIC_TABLE(norm);
 RG_GENERIC_TABLE(pool);
 RG_GENERIC_TABLE(resize);

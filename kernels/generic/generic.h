@@ -60,6 +60,14 @@ RG_INLINE rg_vec rg_vec_all(float f)
 	return f - (rg_vec){ 0 };
 }
 
+typedef int32_t rg_mask __attribute__((vector_size(4 * RG_VEC), aligned(4), may_alias));
+
+/* a where the mask, which a comparison made, is set; else b. */
+RG_INLINE rg_vec rg_vec_pick(rg_mask mask, rg_vec a, rg_vec b)
+{
+	return (rg_vec)((mask & (rg_mask)a) | (~mask & (rg_mask)b));
+}
+
 /* Elements that are worth waking another lane for when each takes `cost`
  * quarter-nanoseconds or so: 20 us of work. */
 RG_INLINE int64_t rg_grain(int64_t cost)

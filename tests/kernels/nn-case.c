@@ -170,13 +170,18 @@ int nn_infer(struct nn_case *t, int n_out, struct rg_error *err)
 static bool run_kept(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan)
 {
 	const struct rg_kernel *k = rg_kernel_find(t->node.domain, t->node.op_type, kernel);
-	struct rg_call c = { .node = &t->node, .in = t->in, .out = t->out };
+	struct rg_tensor in[NN_MAX_IO];
+	struct rg_call c = { .node = &t->node, .in = in, .out = t->out };
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_par par = fake_par(lanes, 1);
 	size_t scratch = 0, bytes[NN_MAX_IO] = { 0 }, prepared = 0;
 	int before = t->n_blocks;
 
 	assert_non_null(k);
+	memcpy(in, t->in, sizeof(in));
+	for (int i = 0; i < t->node.n_in; i++)
+		if (t->variable >> i & 1)
+			in[i].data = NULL;
 	if (k->supports && !k->supports(&c))
 		return false;
 	for (int i = 0; i < t->node.n_out; i++) {
@@ -193,6 +198,8 @@ static bool run_kept(struct nn_case *t, const char *kernel, int lanes, bool may_
 	}
 	if (k->scratch_bytes && (scratch = k->scratch_bytes(&c, lanes)) > 0)
 		c.scratch = keep(t, scratch);
+	for (int i = 0; i < t->node.n_in; i++)
+		in[i].data = k->packs >> i & 1 && !(t->variable >> i & 1) && prepared ? NULL : t->in[i].data;
 	if (k->run(&c, &par, &err))
 		fail_msg("%s with %s: %s", t->what, kernel, err.message);
 	for (int i = 0; i < t->node.n_out; i++)

@@ -19,6 +19,7 @@ struct nn_case {
 	void *blocks[NN_MAX_BLOCKS];  /* freed by nn_free */
 	int n_blocks;
 	uint64_t salt;                /* makes each input's data its own */
+	uint32_t variable;            /* bit i: planning does not see the data of input i */
 };
 
 enum nn_fill {
@@ -43,7 +44,8 @@ void nn_absent(struct nn_case *t);
 int nn_infer(struct nn_case *t, int n_out, struct rg_error *err);
 /*
  * Runs the kernel on `lanes` lanes into outputs of its own. false: it does not
- * support the call. Fails the test when it returns an error, when a canary died
+ * support the call. Planning sees the data of the inputs that are not in
+ * `variable`; what it packed of them, the run does not see. Fails the test when it returns an error, when a canary died
  * or when a byte of an output was not written (outputs start as NaN patterns;
  * pass may_be_nan for data that makes NaN).
  */

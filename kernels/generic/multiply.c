@@ -1,0 +1,384 @@
+/* The loops around the tiles. See multiply.h. */
+#include "kernels/generic/multiply.h"
+
+#include "kernels/cache.h"
+
+/* ---- tiles by size ---- */
+
+#define TILE(R, V) \
+	static void tile_rows_##R##_##V(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t b_step, \
+					const struct rg_tile *t) \
+	{ \
+		rg_tile_run(k, a, a_stride, b, b_step, t, R, V, true); \
+	} \
+	static void tile_packed_##R##_##V(int64_t k, const float *a, int64_t a_stride, const float *b, \
+					  int64_t b_step, const struct rg_tile *t) \
+	{ \
+		rg_tile_run(k, a, a_stride, b, b_step, t, R, V, false); \
+	}
+#define TILES(R) TILE(R, 1) TILE(R, 2)
+#define ROW(KIND, R) { tile_##KIND##_##R##_1, tile_##KIND##_##R##_2 }
+
+TILES(1) TILES(2) TILES(3) TILES(4)
+#if RG_VEC >= 8
+TILES(5) TILES(6)
+#endif
+#if RG_VEC >= 16
+TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
+#endif
+
+#if RG_VEC >= 16
+#define ROWS(KIND) \
+	{ ROW(KIND, 1), ROW(KIND, 2), ROW(KIND, 3), ROW(KIND, 4), ROW(KIND, 5), ROW(KIND, 6), ROW(KIND, 7), \
+	  ROW(KIND, 8), ROW(KIND, 9), ROW(KIND, 10), ROW(KIND, 11), ROW(KIND, 12) }
+#elif RG_VEC >= 8
+#define ROWS(KIND) { ROW(KIND, 1), ROW(KIND, 2), ROW(KIND, 3), ROW(KIND, 4), ROW(KIND, 5), ROW(KIND, 6) }
+#else
+#define ROWS(KIND) { ROW(KIND, 1), ROW(KIND, 2), ROW(KIND, 3), ROW(KIND, 4) }
+#endif
+
+static rg_tile_fn *const tiles[2][RG_TILE_ROWS][RG_TILE_VECS] = { ROWS(packed), ROWS(rows) };
+
+void rg_multiply_tile(int64_t rows, int64_t k, const float *a, int64_t a_stride, bool a_by_row, const float *b,
+		      int64_t b_step, const struct rg_tile *t)
+{
+	tiles[a_by_row][rows - 1][t->cols > RG_VEC](k, a, a_stride, b, b_step, t);
+}
+
+/*
+ * One or two rows: a tile of them has too few sums to hide the latency of a
+ * multiply-add, so several panels of B go side by side.
+ */
+RG_INLINE void wide_run(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t panel_floats,
+			struct rg_tile *t, const int rows, const int panels, const bool by_row)
+{
+	rg_vec sum[4][2][RG_TILE_VECS];
+
+	_Pragma("GCC unroll 4") for (int p = 0; p < panels; p++)
+		RG_TILE_EACH(rows, RG_TILE_VECS)
+			sum[p][r][v] = (rg_vec){ 0 };
+	for (int64_t i = 0; i < k; i++) {
+		rg_vec f[2];
+
+		_Pragma("GCC unroll 2") for (int r = 0; r < rows; r++)
+			f[r] = rg_vec_all(by_row ? a[r * a_stride + i] : a[i * a_stride + r]);
+		_Pragma("GCC unroll 4") for (int p = 0; p < panels; p++)
+			RG_TILE_EACH(rows, RG_TILE_VECS)
+				sum[p][r][v] += f[r] * rg_vec_load(b + p * panel_floats + i * RG_TILE_COLS + v * RG_VEC);
+	}
+	_Pragma("GCC unroll 4") for (int p = 0; p < panels; p++) {
+		rg_tile_store(t, sum[p], rows, RG_TILE_VECS);
+		t->c += RG_TILE_COLS;
+		t->col += RG_TILE_COLS;
+	}
+}
+
+static void wide_1(int64_t k, const float *a, int64_t a_stride, bool by_row, const float *b, int64_t panel_floats,
+		   struct rg_tile *t)
+{
+	/* a single row has its elements one after the other, or a stride apart */
+	if (by_row || a_stride == 1)
+		wide_run(k, a, 0, b, panel_floats, t, 1, 4, true);
+	else
+		wide_run(k, a, a_stride, b, panel_floats, t, 1, 4, false);
+}
+
+static void wide_2(int64_t k, const float *a, int64_t a_stride, bool by_row, const float *b, int64_t panel_floats,
+		   struct rg_tile *t)
+{
+	if (by_row)
+		wide_run(k, a, a_stride, b, panel_floats, t, 2, 2, true);
+	else
+		wide_run(k, a, a_stride, b, panel_floats, t, 2, 2, false);
+}
+
+/* ---- packing ---- */
+
+/* One panel: `rows` of mr rows. */
+RG_INLINE void pack_rows(const float *from, int64_t row, int64_t col, int64_t rows, const int64_t mr, int64_t k,
+			 float *restrict to)
+{
+	int64_t i = 0;
+
+	if (rows == mr && col == 1) { /* by blocks that stay in L1 while they are turned */
+		for (; i + 16 <= k; i += 16)
+			for (int64_t r = 0; r < mr; r++)
+				for (int64_t j = 0; j < 16; j++)
+					to[(i + j) * mr + r] = from[r * row + i + j];
+	}
+	for (; i < k; i++)
+		for (int64_t r = 0; r < mr; r++)
+			to[i * mr + r] = r < rows ? from[r * row + i * col] : 0;
+}
+
+void rg_multiply_pack_a(const struct rg_matrix *a, int64_t mr, int64_t k, int64_t row, int64_t end, float *to)
+{
+	for (; row < end; row += mr, to += mr * k) {
+		const float *from = a->data + row * a->row;
+		int64_t rows = end - row < mr ? end - row : mr;
+
+		if (mr == RG_TILE_ROWS)
+			pack_rows(from, a->row, a->col, rows, RG_TILE_ROWS, k, to);
+		else
+			pack_rows(from, a->row, a->col, rows, mr, k, to);
+	}
+}
+
+void rg_multiply_pack_b(const struct rg_matrix *b, int64_t n, int64_t k, int64_t panel, int64_t end, float *to)
+{
+	for (; panel < end; panel++, to += RG_TILE_COLS * k) {
+		const float *from = b->data + panel * RG_TILE_COLS * b->col;
+		int64_t cols = n - panel * RG_TILE_COLS;
+
+		if (cols >= RG_TILE_COLS && b->col == 1) {
+			for (int64_t i = 0; i < k; i++)
+				for (int v = 0; v < RG_TILE_VECS; v++)
+					rg_vec_store(to + i * RG_TILE_COLS + v * RG_VEC,
+						     rg_vec_load(from + i * b->row + v * RG_VEC));
+		} else if (cols >= RG_TILE_COLS) {
+			pack_rows(from, b->col, b->row, RG_TILE_COLS, RG_TILE_COLS, k, to);
+		} else {
+			pack_rows(from, b->col, b->row, cols, RG_TILE_COLS, k, to);
+		}
+	}
+}
+
+/* ---- the plan ---- */
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Cuts C into blocks: of even size, small enough for the caches, and enough of them to balance the lanes. */
+static void cut(struct rg_multiply_plan *p)
+{
+	const struct rg_kernel_caches *cache = rg_kernel_caches();
+	int64_t fit = cache->l2_bytes / 4 / (p->kc * (int64_t)sizeof(float));
+	int64_t row_panels = max(1, ceil_div(p->m, p->mr)), col_panels = max(1, ceil_div(p->n, RG_TILE_COLS));
+	int64_t rows = max(1, min(fit, 256) / p->mr), cols = max(1, min(fit, 512) / RG_TILE_COLS);
+	int64_t want = p->lanes > 1 && p->batch == 1 ? 6 * p->lanes : 1;
+
+	rows = ceil_div(row_panels, ceil_div(row_panels, rows));
+	cols = ceil_div(col_panels, ceil_div(col_panels, cols));
+	/* A lane that gets less than this would pack more than it multiplies. */
+	while (ceil_div(row_panels, rows) * ceil_div(col_panels, cols) < want && (cols > 2 || rows > 2)) {
+		if (cols * RG_TILE_COLS >= rows * p->mr && cols > 2)
+			cols = ceil_div(cols, 2);
+		else if (rows > 2)
+			rows = ceil_div(rows, 2);
+		else
+			cols = ceil_div(cols, 2);
+	}
+	p->mc = rows * p->mr;
+	p->nc = cols * RG_TILE_COLS;
+	p->row_blocks = ceil_div(p->m, p->mc);
+	p->col_blocks = ceil_div(p->n, p->nc);
+}
+
+static bool small_enough(int64_t bytes)
+{
+	return bytes <= rg_kernel_caches()->l1_bytes / 2;
+}
+
+bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int64_t k, int64_t batch,
+			   const struct rg_matrix *a, bool a_packed, const struct rg_matrix *b, bool b_packed,
+			   int lanes)
+{
+	int64_t kc_most = rg_kernel_caches()->l1_bytes / 2 / (RG_TILE_COLS * (int64_t)sizeof(float)), all, each;
+
+	memset(p, 0, sizeof(*p));
+	p->m = m, p->n = n, p->k = k, p->batch = batch, p->lanes = lanes;
+	if (m >= INT32_MAX || n >= INT32_MAX || k >= INT32_MAX || m < 0 || n < 0 || k < 0 || batch < 0)
+		return false;
+	p->mr = rg_multiply_mr(m);
+	p->kc = max(1, m <= p->mr ? k : ceil_div(k, ceil_div(max(k, 1), kc_most)));
+	p->pack_a = !a_packed && ((a->row != 1 && a->col != 1) || (m > 2 * p->mr && n >= 512));
+	p->pack_b = !b_packed && (b->col != 1 || (m > p->mr && !small_enough(k * b->row * (int64_t)sizeof(float))));
+	cut(p);
+	p->shared_b = p->pack_b && batch == 1;
+	all = rg_multiply_packed_b_floats(n, k);
+	each = (p->pack_a ? p->mc * k : 0) + (p->pack_b && !p->shared_b ? all : 0) +
+	       (!b_packed && !p->pack_b && n % RG_TILE_COLS ? RG_TILE_COLS * k : 0);
+	p->shared_floats = p->shared_b ? all : 0;
+	p->lane_floats = ceil_div(each, 16) * 16;
+	return !__builtin_mul_overflow(p->lane_floats, (int64_t)lanes * (int64_t)sizeof(float), &all) &&
+	       !__builtin_add_overflow(all, p->shared_floats * (int64_t)sizeof(float), &all);
+}
+
+/* ---- running ---- */
+
+/* What one lane works with: one product of the batch. */
+struct lane {
+	const struct rg_multiply *mul;
+	struct rg_matrix a, b;
+	float *c;
+	const float *packed_b; /* all of it; NULL: as it lies */
+	float *tail;           /* the last panel of B when it lies unpacked and is not whole */
+	float *room_a;         /* for mc rows of A */
+	int64_t row_block;     /* that room_a holds; -1 none */
+};
+
+static void start_lane(struct lane *l, const struct rg_multiply *mul, int lane)
+{
+	const struct rg_multiply_plan *p = &mul->plan;
+	float *own = mul->scratch + p->shared_floats + lane * p->lane_floats;
+
+	l->mul = mul;
+	l->room_a = own;
+	l->tail = own + (p->pack_a ? p->mc * p->k : 0);
+	l->row_block = -1;
+}
+
+/* Panels [j0, j1) of one block of k, for rows [row, end). */
+static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, int64_t j1, int64_t i0, int64_t kc)
+{
+	const struct rg_multiply *mul = l->mul;
+	const struct rg_multiply_plan *p = &mul->plan;
+	const float *packed_a = p->pack_a ? l->room_a : l->a.packed ? l->a.packed + row * p->k : NULL;
+	bool by_row = !packed_a && l->a.col == 1;
+	int64_t a_stride = packed_a ? p->mr : by_row ? l->a.row : l->a.col;
+	struct rg_tile t = { .c_row = mul->c_row, .add = i0 > 0, .last = i0 + kc == p->k, .e = mul->e };
+
+	for (int64_t j = j0; j < j1; j++) {
+		int64_t col = j * RG_TILE_COLS, b_step = RG_TILE_COLS;
+		const float *b;
+
+		t.cols = min(p->n - col, RG_TILE_COLS);
+		if (l->packed_b) {
+			b = l->packed_b + col * p->k + i0 * RG_TILE_COLS;
+		} else if (t.cols < RG_TILE_COLS) {
+			b = l->tail + i0 * RG_TILE_COLS;
+		} else {
+			b = l->b.data + i0 * l->b.row + col;
+			b_step = l->b.row;
+		}
+		for (int64_t r = row; r < end; r += p->mr) {
+			int64_t rows = min(end - r, p->mr);
+			const float *a = packed_a ? packed_a + (r - row) * p->k + i0 * p->mr :
+					 by_row ? l->a.data + r * l->a.row + i0 : l->a.data + r + i0 * l->a.col;
+			int64_t wide = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+
+			t.c = l->c + r * mul->c_row + col;
+			t.row = r;
+			t.col = col;
+			if (wide > 1 && p->mr == rows && l->packed_b && p->n - col >= wide * RG_TILE_COLS && j + wide <= j1) {
+				(rows == 1 ? wide_1 : wide_2)(kc, a, a_stride, by_row, b, RG_TILE_COLS * p->k, &t);
+				j += wide - 1;
+				break; /* there are no more rows */
+			}
+			tiles[by_row][rows - 1][t.cols > RG_VEC](kc, a, a_stride, b, b_step, &t);
+		}
+	}
+}
+
+static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
+{
+	const struct rg_multiply_plan *p = &l->mul->plan;
+	int64_t row = row_block * p->mc, end = min(row + p->mc, p->m);
+	int64_t j0 = col_block * (p->nc / RG_TILE_COLS);
+	int64_t j1 = min(j0 + p->nc / RG_TILE_COLS, ceil_div(p->n, RG_TILE_COLS));
+	/* B in its own order, as long as all of A's block stays near; else k outside. */
+	bool stream = (end - row) * p->k * (int64_t)sizeof(float) <= rg_kernel_caches()->l2_bytes / 2;
+
+	if (p->pack_a && l->row_block != row_block)
+		rg_multiply_pack_a(&l->a, p->mr, p->k, row, end, l->room_a);
+	l->row_block = row_block;
+	if (!l->packed_b && p->n % RG_TILE_COLS && j1 * RG_TILE_COLS > p->n)
+		rg_multiply_pack_b(&l->b, p->n, p->k, j1 - 1, j1, l->tail);
+	if (p->k == 0) {
+		block(l, row, end, j0, j1, 0, 0);
+	} else if (stream) {
+		int64_t step = end - row <= 2 ? j1 - j0 : 1; /* narrow ones take panels side by side */
+
+		for (int64_t j = j0; j < j1; j += step)
+			for (int64_t i = 0; i < p->k; i += p->kc)
+				block(l, row, end, j, min(j + step, j1), i, min(p->kc, p->k - i));
+	} else {
+		for (int64_t i = 0; i < p->k; i += p->kc)
+			block(l, row, end, j0, j1, i, min(p->kc, p->k - i));
+	}
+}
+
+/* Items are blocks of the one product, rows outside: what is packed of A serves a row of blocks. */
+static void work_blocks(void *arg, int64_t begin, int64_t end, int lane)
+{
+	const struct rg_multiply *mul = arg;
+	const struct rg_multiply_plan *p = &mul->plan;
+	struct lane l = { .a = mul->a, .b = mul->b, .c = mul->c };
+
+	start_lane(&l, mul, lane);
+	l.packed_b = p->shared_b ? mul->scratch : mul->b.packed;
+	for (int64_t i = begin; i < end; i++)
+		do_block(&l, i / p->col_blocks, i % p->col_blocks);
+}
+
+/* Items are whole products. */
+static void work_products(void *arg, int64_t begin, int64_t end, int lane)
+{
+	const struct rg_multiply *mul = arg;
+	const struct rg_multiply_plan *p = &mul->plan;
+	struct lane l = { .a = mul->a, .b = mul->b };
+	int64_t packed = -1;
+
+	start_lane(&l, mul, lane);
+	for (int64_t i = begin; i < end; i++) {
+		int64_t a, b, c;
+
+		mul->at(mul, i, &a, &b, &c);
+		l.a.data = mul->a.data + a;
+		l.b.data = mul->b.data + b;
+		l.c = mul->c + c;
+		l.row_block = -1;
+		if (p->pack_b) {
+			if (packed != b) /* broadcast: the same again */
+				rg_multiply_pack_b(&l.b, p->n, p->k, 0, ceil_div(p->n, RG_TILE_COLS), l.tail);
+			packed = b;
+			l.packed_b = l.tail;
+		}
+		for (int64_t r = 0; r < p->row_blocks; r++)
+			for (int64_t j = 0; j < p->col_blocks; j++)
+				do_block(&l, r, j);
+	}
+}
+
+static void work_pack(void *arg, int64_t begin, int64_t end, int lane)
+{
+	const struct rg_multiply *mul = arg;
+	const struct rg_multiply_plan *p = &mul->plan;
+
+	rg_multiply_pack_b(&mul->b, p->n, p->k, begin, end, mul->scratch + begin * RG_TILE_COLS * p->k);
+}
+
+/* Items of work that are worth a lane: 20 us at some 16 operations a nanosecond. */
+static int64_t grain(double flops)
+{
+	return 1 + (int64_t)(320e3 / (flops + 1));
+}
+
+void rg_multiply_run(const struct rg_multiply *mul, const struct rg_par *par)
+{
+	const struct rg_multiply_plan *p = &mul->plan;
+	double flops = 2.0 * (double)p->m * (double)p->n * (double)(p->k + 4);
+	int64_t panels = ceil_div(p->n, RG_TILE_COLS), items = p->row_blocks * p->col_blocks;
+
+	if (p->m == 0 || p->n == 0 || p->batch == 0)
+		return;
+	if (p->batch > 1) {
+		par->run(par, p->batch, grain(flops), work_products, (void *)mul);
+		return;
+	}
+	if (p->shared_b)
+		par->run(par, panels, grain(16.0 * (double)p->k * RG_TILE_COLS), work_pack, (void *)mul);
+	par->run(par, items, grain(flops / (double)items), work_blocks, (void *)mul);
+}

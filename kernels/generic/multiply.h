@@ -1,0 +1,118 @@
+/*
+ * Matrix products of any size on tiles (tile.h): C = epilogue(A B), A m x k,
+ * B k x n, C m x n with contiguous rows.
+ *
+ * The loops are those of Goto and van de Geijn (2008), with one difference: an
+ * item of work is a block of C with the whole of k, so that items are independent
+ * and lanes share nothing but what was packed before.
+ *
+ *	item: mc rows x nc columns of C
+ *	  blocks of k, kc long
+ *	    panels of B, RG_TILE_COLS wide: kc x RG_TILE_COLS stays in L1
+ *	      panels of A, mr high: mc x kc stays in L2
+ *	        a tile of C, in registers
+ *
+ * Packed A: panels of mr rows, each k x mr, element (i, r) at i * mr + r. mr is
+ * the largest tile that divides m well. Packed B: panels of RG_TILE_COLS columns,
+ * each k x RG_TILE_COLS. Both end with zeros where the matrix has ended. What is
+ * small enough to stay in the first caches as it lies is not packed.
+ */
+#ifndef RG_KERNELS_GENERIC_MULTIPLY_H
+#define RG_KERNELS_GENERIC_MULTIPLY_H
+
+#include "kernels/generic/tile.h"
+
+struct rg_matrix {
+	const float *data;       /* as it lies; may be NULL when it is packed */
+	int64_t row, col;        /* strides in elements; one of them is 1 (or the extent is) */
+	const float *packed;     /* NULL: it is not */
+};
+
+/* How a product will be done: a function of sizes, lanes and caches alone. */
+struct rg_multiply_plan {
+	int64_t m, n, k;
+	int64_t batch;           /* products; each with its own A, B, C */
+	int lanes;
+	int64_t mr, mc, nc, kc;
+	int64_t row_blocks, col_blocks;
+	bool pack_a, pack_b;     /* in this call; false for what came packed or stays as it lies */
+	bool shared_b;           /* all lanes pack B together first; else each lane packs what it needs */
+	int64_t shared_floats, lane_floats; /* scratch */
+};
+
+struct rg_multiply {
+	struct rg_multiply_plan plan;
+	struct rg_matrix a, b;   /* of the first product */
+	float *c;
+	int64_t c_row;
+	const struct rg_epilogue *e;
+	/* Offsets of product i in elements; NULL with batch 1. */
+	void (*at)(const struct rg_multiply *mul, int64_t i, int64_t *a, int64_t *b, int64_t *c);
+	const void *at_ctx;
+	float *scratch;          /* rg_multiply_scratch_bytes() */
+};
+
+#define RG_LEVEL_FN2(name, level) name##_##level
+#if defined(RG_GENERIC_AVX512)
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx512)
+#elif defined(RG_GENERIC_AVX2)
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx2)
+#else
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, base)
+#endif
+#define rg_multiply_plan_make RG_LEVEL_FN(rg_multiply_plan_make)
+#define rg_multiply_pack_a RG_LEVEL_FN(rg_multiply_pack_a)
+#define rg_multiply_pack_b RG_LEVEL_FN(rg_multiply_pack_b)
+#define rg_multiply_run RG_LEVEL_FN(rg_multiply_run)
+#define rg_multiply_tile RG_LEVEL_FN(rg_multiply_tile)
+
+/* Rows of a panel of A. */
+RG_INLINE int64_t rg_multiply_mr(int64_t m)
+{
+	int64_t panels = (m + RG_TILE_ROWS - 1) / RG_TILE_ROWS;
+
+	return panels ? (m + panels - 1) / panels : RG_TILE_ROWS;
+}
+
+/* Floats of a packed matrix; what is NULL or packed already in `a`, `b` is taken as it is. */
+RG_INLINE int64_t rg_multiply_packed_a_floats(int64_t m, int64_t k)
+{
+	int64_t mr = rg_multiply_mr(m);
+
+	return (m + mr - 1) / mr * mr * k;
+}
+
+RG_INLINE int64_t rg_multiply_packed_b_floats(int64_t n, int64_t k)
+{
+	return (n + RG_TILE_COLS - 1) / RG_TILE_COLS * RG_TILE_COLS * k;
+}
+
+/*
+ * Fills the plan for m, n, k, batch, lanes. a_packed, b_packed: they come packed.
+ * a, b: strides only. false: a size overflows.
+ */
+bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int64_t k, int64_t batch,
+			   const struct rg_matrix *a, bool a_packed, const struct rg_matrix *b, bool b_packed,
+			   int lanes);
+
+RG_INLINE size_t rg_multiply_scratch_bytes(const struct rg_multiply_plan *p)
+{
+	return (size_t)(p->shared_floats + p->lane_floats * p->lanes) * sizeof(float);
+}
+
+/* Rows [row, end) of an m x k matrix, row a multiple of mr. `to`: the panel of row. */
+void rg_multiply_pack_a(const struct rg_matrix *a, int64_t mr, int64_t k, int64_t row, int64_t end, float *to);
+/* Panels [panel, end) of a k x n matrix. `to`: the first of them. */
+void rg_multiply_pack_b(const struct rg_matrix *b, int64_t n, int64_t k, int64_t panel, int64_t end, float *to);
+
+/* Runs it; par->lanes must be what the plan was made for, or less. */
+void rg_multiply_run(const struct rg_multiply *mul, const struct rg_par *par);
+
+/*
+ * One tile: rows <= RG_TILE_ROWS, t->cols <= RG_TILE_COLS, for those who pack for
+ * themselves. B has RG_TILE_COLS readable columns, or RG_VEC where t->cols is not more.
+ */
+void rg_multiply_tile(int64_t rows, int64_t k, const float *a, int64_t a_stride, bool a_by_row, const float *b,
+		      int64_t b_step, const struct rg_tile *t);
+
+#endif

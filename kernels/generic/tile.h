@@ -1,0 +1,168 @@
+/*
+ * The inner loop of the matrix products: one tile of the result, a few rows
+ * times two vectors of columns, summed over k with all sums in registers
+ * (Goto, van de Geijn 2008; Van Zee, van de Geijn 2015: "micro-kernel").
+ *
+ * Rows a tile: as many as leave room for the two vectors of B and one element
+ * of A. Each step of k is two loads of B, a broadcast a row, and two multiply-adds
+ * a row.
+ *
+ *	AVX2      6 x 16   12 sums in 16 registers
+ *	AVX-512  12 x 32   24 sums in 32 registers
+ *	else      4 x  8    8 sums in 16 registers
+ */
+#ifndef RG_KERNELS_GENERIC_TILE_H
+#define RG_KERNELS_GENERIC_TILE_H
+
+#include <stdbool.h>
+
+#include "kernels/generic/generic.h"
+
+enum {
+	RG_TILE_ROWS = RG_VEC == 16 ? 12 : RG_VEC == 8 ? 6 : 4,
+	RG_TILE_VECS = 2,
+	RG_TILE_COLS = RG_TILE_VECS * RG_VEC,
+};
+
+/*
+ * What happens to sums before they are stored:
+ *
+ *	y = clip(alpha * sum + beta * bias + residual)
+ *
+ * Bias is one a row, one a column, or a matrix with strides of its own (row or
+ * column stride 0: broadcast). Pointers are to the element of row 0, column 0 of
+ * the whole result.
+ */
+struct rg_epilogue {
+	float alpha, beta;
+	const float *bias;          /* NULL: none */
+	int64_t bias_row, bias_col; /* strides; bias_col is 0 or 1 */
+	const float *residual;      /* NULL: none; columns are contiguous */
+	int64_t residual_row;
+	bool clip;                  /* to [low, high]; NaN stays */
+	float low, high;
+};
+
+/* Where one tile goes. */
+struct rg_tile {
+	float *c;                   /* its first element */
+	int64_t c_row;
+	int64_t cols;               /* of it that are stored: <= vecs * RG_VEC */
+	int64_t row, col;           /* place in the whole result, for the epilogue */
+	bool add;                   /* to what is there: not the first block of k */
+	bool last;                  /* block of k: the epilogue is due */
+	const struct rg_epilogue *e;
+};
+
+/* A tile that is not a whole number of vectors wide: from a copy, element by element. */
+static void rg_tile_store_part(const struct rg_tile *t, const float *sum, int64_t rows)
+{
+	const struct rg_epilogue *e = t->e;
+
+	for (int64_t r = 0; r < rows; r++, sum += RG_TILE_COLS) {
+		float *to = t->c + r * t->c_row;
+
+		for (int64_t i = 0; i < t->cols; i++) {
+			float v = e->alpha * sum[i];
+
+			if (t->add)
+				v += to[i];
+			if (t->last && e->bias)
+				v += e->beta * e->bias[(t->row + r) * e->bias_row + (t->col + i) * e->bias_col];
+			if (t->last && e->residual)
+				v += e->residual[(t->row + r) * e->residual_row + t->col + i];
+			if (t->last && e->clip) {
+				v = e->low > v ? e->low : v; /* NaN compares false and stays */
+				v = e->high < v ? e->high : v;
+			}
+			to[i] = v;
+		}
+	}
+}
+
+/* Unrolled at once, before the compiler decides what lives in memory. */
+#define RG_TILE_EACH(ROWS, VECS) \
+	_Pragma("GCC unroll 12") for (int r = 0; r < (ROWS); r++) \
+		_Pragma("GCC unroll 2") for (int v = 0; v < (VECS); v++)
+
+/* Stage by stage, so that each choice is one branch for the whole tile. */
+RG_INLINE void rg_tile_store(const struct rg_tile *t, rg_vec (*sum)[RG_TILE_VECS], const int rows,
+			     const int vecs)
+{
+	const struct rg_epilogue *e = t->e;
+
+	if (t->cols != vecs * RG_VEC) {
+		float copy[RG_TILE_ROWS * RG_TILE_COLS];
+
+		RG_TILE_EACH(rows, vecs)
+			rg_vec_store(copy + r * RG_TILE_COLS + v * RG_VEC, sum[r][v]);
+		rg_tile_store_part(t, copy, rows);
+		return;
+	}
+	if (e->alpha != 1)
+		RG_TILE_EACH(rows, vecs)
+			sum[r][v] *= rg_vec_all(e->alpha);
+	if (t->add)
+		RG_TILE_EACH(rows, vecs)
+			sum[r][v] += rg_vec_load(t->c + r * t->c_row + v * RG_VEC);
+	if (t->last && e->bias) {
+		const float *from = e->bias + t->row * e->bias_row + t->col * e->bias_col;
+		rg_vec beta = rg_vec_all(e->beta);
+
+		if (e->bias_col)
+			RG_TILE_EACH(rows, vecs)
+				sum[r][v] += beta * rg_vec_load(from + r * e->bias_row + v * RG_VEC);
+		else
+			RG_TILE_EACH(rows, vecs)
+				sum[r][v] += beta * rg_vec_all(from[r * e->bias_row]);
+	}
+	if (t->last && e->residual)
+		RG_TILE_EACH(rows, vecs)
+			sum[r][v] += rg_vec_load(e->residual + (t->row + r) * e->residual_row + t->col + v * RG_VEC);
+	if (t->last && e->clip) {
+		rg_vec low = rg_vec_all(e->low), high = rg_vec_all(e->high);
+
+		RG_TILE_EACH(rows, vecs) {
+			sum[r][v] = rg_vec_pick(low > sum[r][v], low, sum[r][v]); /* NaN compares false and stays */
+			sum[r][v] = rg_vec_pick(high < sum[r][v], high, sum[r][v]);
+		}
+	}
+	RG_TILE_EACH(rows, vecs)
+		rg_vec_store(t->c + r * t->c_row + v * RG_VEC, sum[r][v]);
+}
+
+/*
+ * rows, vecs and by_row are constants at every call. Element (r, i) of A:
+ *	by_row   a[r * a_stride + i]   as a matrix lies
+ *	else     a[i * a_stride + r]   packed, or the transpose of one
+ * Row i of B: b + i * b_step.
+ */
+RG_INLINE void rg_tile_run(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t b_step,
+			   const struct rg_tile *t, const int rows, const int vecs, const bool by_row)
+{
+	rg_vec sum[RG_TILE_ROWS][RG_TILE_VECS];
+
+	RG_TILE_EACH(rows, vecs)
+		sum[r][v] = (rg_vec){ 0 };
+	for (int64_t i = 0; i < k; i++) {
+		rg_vec bv[RG_TILE_VECS];
+
+		for (int v = 0; v < vecs; v++)
+			bv[v] = rg_vec_load(b + v * RG_VEC);
+		for (int r = 0; r < rows; r++) {
+			rg_vec f = rg_vec_all(by_row ? a[r * a_stride + i] : a[r]);
+
+			for (int v = 0; v < vecs; v++)
+				sum[r][v] += f * bv[v];
+		}
+		b += b_step;
+		if (!by_row)
+			a += a_stride;
+	}
+	rg_tile_store(t, sum, rows, vecs);
+}
+
+typedef void rg_tile_fn(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t b_step,
+			const struct rg_tile *t);
+
+#endif
