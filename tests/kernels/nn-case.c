@@ -10,30 +10,34 @@
 
 #include <cmocka.h>
 
-#include "base/alloc.h"
 #include "base/rng.h"
 #include "fake-par.h"
 #include "sys/cpu.h"
 
-enum { CANARY_BYTES = 256, CANARY = 0xa5 };
+enum { CANARY_BYTES = 256 };
 
-static void *keep(struct nn_case *t, size_t size_bytes)
+static void *keep(struct nn_case *t, size_t size_bytes, size_t align_bytes, size_t margin_bytes)
 {
-	unsigned char *p = rg_alloc_aligned(64, size_bytes + 2 * CANARY_BYTES);
+	struct guard *g = &t->blocks[t->n_blocks];
 
-	assert_non_null(p);
 	assert_true(t->n_blocks < NN_MAX_BLOCKS);
-	t->blocks[t->n_blocks++] = p;
-	memset(p, CANARY, size_bytes + 2 * CANARY_BYTES);
-	return p + CANARY_BYTES;
+	assert_true(guard_new(g, size_bytes, align_bytes, margin_bytes, t->side));
+	t->n_blocks++;
+	return g->data;
 }
 
-static void check_canary(const struct nn_case *t, const char *kernel, const void *data, size_t size_bytes)
+/* What a kernel writes to. */
+static void *keep_output(struct nn_case *t, size_t size_bytes)
 {
-	const unsigned char *p = data;
+	return keep(t, size_bytes, 64, CANARY_BYTES);
+}
 
-	for (int i = 1; i <= CANARY_BYTES; i++)
-		if (p[-i] != CANARY || p[size_bytes + (size_t)i - 1] != CANARY)
+static void check_canaries(const struct nn_case *t, const char *kernel)
+{
+	int64_t at;
+
+	for (int i = 0; i < t->n_blocks; i++)
+		if (!guard_intact(&t->blocks[i], &at))
 			fail_msg("%s with %s wrote outside its memory", t->what, kernel);
 }
 
@@ -121,24 +125,70 @@ void *nn_input_typed(struct nn_case *t, enum rg_dtype dtype, int rank, const int
 	x->dtype = dtype;
 	x->shape = rg_shape_of(rank, dims);
 	bytes = (size_t)rg_tensor_bytes(dtype, &x->shape);
-	x->data = keep(t, bytes);
+	x->data = keep(t, bytes, rg_dtype_bytes(dtype) > 0 ? rg_dtype_bytes(dtype) : 1, 0);
 	memset(x->data, 0, bytes);
 	say(t, " [%s]", rg_shape_text(text, &x->shape));
 	return x->data;
 }
 
+/* What is put among the uniform ones, and how the others are scaled. */
+static const struct {
+	float lo, hi, scale;
+	int n;
+	float special[14];
+} fills[] = {
+	[NN_UNIFORM] = { -1, 1, 1 },
+	[NN_SPECIAL] = { -1, 1, 1, 14, { 3e38f, -3e38f, 1e-30f, 1e-41f, -1e-41f, NAN, INFINITY, -INFINITY, 0.0f, -0.0f,
+					 88.0f, -88.0f, 104.0f, -104.0f } },
+	[NN_POSITIVE] = { 0.1f, 1.1f, 1 },
+	[NN_WHOLE] = { -4.5f, 4.5f, 1 },
+	[NN_WIDE] = { -20, 20, 1 },
+	[NN_BIG] = { -1, 1, 0x1p55f },
+	[NN_TINY] = { -1, 1, 0x1p-70f },
+	[NN_DENORMAL] = { -1, 1, 0x1p-127f },
+	[NN_HUGE] = { -1, 1, 1, 2, { 3e38f, -3e38f } },
+	[NN_NAN] = { -1, 1, 1, 1, { NAN } },
+	[NN_INF] = { -1, 1, 1, 2, { INFINITY, -INFINITY } },
+};
+
 float *nn_input(struct nn_case *t, enum nn_fill fill, int rank, const int64_t *dims)
 {
-	static const float special[] = { 3e38f, -3e38f, 1e-30f, 1e-41f, -1e-41f, NAN, INFINITY, -INFINITY, 0.0f, -0.0f,
-					 88.0f, -88.0f, 104.0f, -104.0f };
 	float *x = nn_input_typed(t, RG_F32, rank, dims);
 	int64_t n = rg_shape_count(&t->in[t->node.n_in - 1].shape);
 	uint64_t stream = rg_rng_stream(++t->salt, "nn");
 
-	rg_rng_fill_f32(stream, fill == NN_POSITIVE ? 0.1f : -1, fill == NN_POSITIVE ? 1.1f : 1, x, (size_t)n);
-	for (int64_t i = 3; fill == NN_SPECIAL && i < n; i += 7)
-		x[i] = special[rg_rng_u64(stream, (uint64_t)(n + i)) % (sizeof(special) / sizeof(special[0]))];
+	rg_rng_fill_f32(stream, fills[fill].lo, fills[fill].hi, x, (size_t)n);
+	for (int64_t i = 0; i < n && fill == NN_WHOLE; i++)
+		x[i] = rintf(x[i]);
+	for (int64_t i = 0; i < n && fills[fill].scale != 1; i++)
+		x[i] *= fills[fill].scale;
+	for (int64_t i = 3; fills[fill].n && i < n; i += 7)
+		x[i] = fills[fill].special[rg_rng_u64(stream, (uint64_t)(n + i)) % (uint64_t)fills[fill].n];
+	t->overflows = t->overflows || fill == NN_HUGE || fill == NN_SPECIAL;
+	t->whole = fill == NN_WHOLE && (t->whole || t->node.n_in == 1);
 	return x;
+}
+
+void *nn_input_bytes(struct nn_case *t, enum rg_dtype dtype, int rank, const int64_t *dims)
+{
+	unsigned char *x = nn_input_typed(t, dtype, rank, dims);
+	int64_t n = rg_tensor_bytes(dtype, &t->in[t->node.n_in - 1].shape);
+	uint64_t stream = rg_rng_stream(++t->salt, "nn bytes");
+
+	for (int64_t i = 0; i < n; i++)
+		x[i] = (unsigned char)(rg_rng_u64(stream, (uint64_t)i) & (dtype == RG_BOOL ? 1 : 255));
+	return x;
+}
+
+void nn_input_ints(struct nn_case *t, int n, const int64_t *v)
+{
+	int64_t *x = nn_input_typed(t, RG_I64, 1, (const int64_t[]){ n });
+
+	for (int i = 0; i < n; i++) {
+		x[i] = v[i];
+		say(t, i ? ",%lld" : "=%lld", (long long)v[i]);
+	}
+	t->known |= 1u << (t->node.n_in - 1);
 }
 
 void nn_absent(struct nn_case *t)
@@ -159,6 +209,7 @@ int nn_infer(struct nn_case *t, int n_out, struct rg_error *err)
 		values[i].dtype = t->in[i].dtype;
 		values[i].shape = t->in[i].shape;
 		values[i].data = t->in[i].data;
+		values[i].origin = t->known >> i & 1 ? RG_CONST_INITIALIZER : RG_CONST_NONE;
 		in[i] = t->in[i].dtype == RG_UNDEFINED ? NULL : &values[i];
 	}
 	t->node.n_out = n_out;
@@ -174,7 +225,7 @@ static bool run_kept(struct nn_case *t, const char *kernel, int lanes, bool may_
 	struct rg_call c = { .node = &t->node, .in = in, .out = t->out };
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_par par = fake_par(lanes, 1);
-	size_t scratch = 0, bytes[NN_MAX_IO] = { 0 }, prepared = 0;
+	size_t scratch = 0, bytes, prepared = 0;
 	int before = t->n_blocks;
 
 	assert_non_null(k);
@@ -185,40 +236,36 @@ static bool run_kept(struct nn_case *t, const char *kernel, int lanes, bool may_
 	if (k->supports && !k->supports(&c))
 		return false;
 	for (int i = 0; i < t->node.n_out; i++) {
-		bytes[i] = (size_t)rg_tensor_bytes(t->out[i].dtype, &t->out[i].shape);
-		t->out[i].data = keep(t, bytes[i]);
-		memset(t->out[i].data, 0xff, bytes[i]);
+		bytes = (size_t)rg_tensor_bytes(t->out[i].dtype, &t->out[i].shape);
+		t->out[i].data = keep_output(t, bytes);
+		memset(t->out[i].data, 0xff, bytes);
 	}
 	if (k->prepared_bytes && (prepared = k->prepared_bytes(&c)) > 0) {
-		void *p = keep(t, prepared);
+		void *p = keep_output(t, prepared);
 
 		assert_int_equal(k->prepare(&c, p, &err), 0);
-		check_canary(t, kernel, p, prepared);
 		c.prepared = p;
 	}
 	if (k->scratch_bytes && (scratch = k->scratch_bytes(&c, lanes)) > 0)
-		c.scratch = keep(t, scratch);
+		c.scratch = keep_output(t, scratch);
 	for (int i = 0; i < t->node.n_in; i++)
 		in[i].data = k->packs >> i & 1 && !(t->variable >> i & 1) && prepared ? NULL : t->in[i].data;
 	if (k->run(&c, &par, &err))
 		fail_msg("%s with %s: %s", t->what, kernel, err.message);
-	for (int i = 0; i < t->node.n_out; i++)
-		check_canary(t, kernel, t->out[i].data, bytes[i]);
-	if (c.scratch)
-		check_canary(t, kernel, c.scratch, scratch);
+	check_canaries(t, kernel);
 	for (int64_t i = 0; !may_be_nan && i < rg_shape_count(&t->out[0].shape); i++)
 		if (t->out[0].dtype == RG_F32 && isnan(((float *)t->out[0].data)[i]))
 			fail_msg("%s with %s on %d lanes: element %lld is NaN or was not written", t->what, kernel, lanes,
 				 (long long)i);
 	while (t->n_blocks > before + t->node.n_out)
-		rg_free(t->blocks[--t->n_blocks]);
+		guard_free(&t->blocks[--t->n_blocks]);
 	return true;
 }
 
 static void drop(struct nn_case *t, int n)
 {
 	while (n-- > 0)
-		rg_free(t->blocks[--t->n_blocks]);
+		guard_free(&t->blocks[--t->n_blocks]);
 }
 
 bool nn_run(struct nn_case *t, const char *kernel, int lanes, bool may_be_nan, float **out0)
@@ -335,5 +382,5 @@ int nn_check_all(struct nn_case *t, double rtol, double atol, bool may_be_nan)
 void nn_free(struct nn_case *t)
 {
 	while (t->n_blocks)
-		rg_free(t->blocks[--t->n_blocks]);
+		guard_free(&t->blocks[--t->n_blocks]);
 }

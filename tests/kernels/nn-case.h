@@ -1,11 +1,13 @@
 /*
  * One call of one operator for a test: built by hand, shaped by the operator
  * table's own inference, run by any kernel of the registry with canaries around
- * outputs and scratch.
+ * outputs and scratch. Every input ends at (or begins behind) a page that cannot
+ * be read. check.h compares every variant with the reference over many of these.
  */
 #ifndef RG_TESTS_KERNELS_NN_CASE_H
 #define RG_TESTS_KERNELS_NN_CASE_H
 
+#include "guard.h"
 #include "kernels/kernel.h"
 
 enum { NN_MAX_IO = 9, NN_MAX_BLOCKS = 4 * NN_MAX_IO, NN_MAX_ATTRS = 16, NN_MAX_LIST = 16 };
@@ -16,16 +18,31 @@ struct nn_case {
 	struct rg_attr attrs[NN_MAX_ATTRS];
 	int64_t ints[NN_MAX_ATTRS][NN_MAX_LIST];
 	struct rg_tensor in[NN_MAX_IO], out[NN_MAX_IO];
-	void *blocks[NN_MAX_BLOCKS];  /* freed by nn_free */
+	struct guard blocks[NN_MAX_BLOCKS]; /* freed by nn_free */
 	int n_blocks;
 	uint64_t salt;                /* makes each input's data its own */
 	uint32_t variable;            /* bit i: planning does not see the data of input i */
+	/* What check.h asks of a case. */
+	enum guard_side side;         /* of the inputs' memory */
+	int n_out;                    /* outputs that are wanted; 0 counts as 1 */
+	uint32_t known;               /* inputs whose values a planner must know (axes, sizes) */
+	uint32_t weights;             /* inputs whose values it may know */
+	bool whole;                   /* all inputs are small whole numbers */
+	bool overflows;               /* inputs near the largest number: sums may overflow on the way */
 };
 
 enum nn_fill {
 	NN_UNIFORM,   /* [-1, 1) */
 	NN_SPECIAL,   /* uniform with huge, tiny, denormal, NaN and infinite ones among them */
 	NN_POSITIVE,  /* [0.1, 1.1) */
+	NN_WHOLE,     /* whole numbers from -4 to 4: short sums of their products are exact */
+	NN_WIDE,      /* [-20, 20) */
+	NN_BIG,       /* about 2^55: products far from 1, without overflow */
+	NN_TINY,      /* about 2^-70: products are denormal */
+	NN_DENORMAL,
+	NN_HUGE,      /* uniform with 3e38 and -3e38 among them */
+	NN_NAN,       /* uniform with NaN among them */
+	NN_INF,       /* uniform with infinities among them */
 };
 
 void nn_start(struct nn_case *t, const char *op_type, int version);
@@ -39,6 +56,10 @@ void nn_string(struct nn_case *t, const char *name, const char *v);
 float *nn_input(struct nn_case *t, enum nn_fill fill, int rank, const int64_t *dims);
 /* The next input of any type, zeroed. */
 void *nn_input_typed(struct nn_case *t, enum rg_dtype dtype, int rank, const int64_t *dims);
+/* The next input of any type, any bytes; booleans 0 or 1. */
+void *nn_input_bytes(struct nn_case *t, enum rg_dtype dtype, int rank, const int64_t *dims);
+/* The next input, int64, whose values the planner knows. */
+void nn_input_ints(struct nn_case *t, int n, const int64_t *v);
 void nn_absent(struct nn_case *t);
 /* Output types and shapes by the operator table. Returns what infer returned. */
 int nn_infer(struct nn_case *t, int n_out, struct rg_error *err);
