@@ -16,6 +16,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_blas_conv_transpose,
 	&rg_kernels_blas_gemm,
 	RG_GENERIC_TABLE_LIST(binary),
+	RG_GENERIC_TABLE_LIST(conv),
 	RG_GENERIC_TABLE_LIST(depthwise),
 	RG_GENERIC_TABLE_LIST(direct),
 	RG_GENERIC_TABLE_LIST(gemm),

@@ -105,6 +105,41 @@ static void test_variants(void **state)
 		skip();
 }
 
+static int64_t pick(uint64_t *seed, int64_t n)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (int64_t)(*seed >> 33) % n;
+}
+
+/* Seeded: the ways to cut a convolution change with every size. */
+static void test_random(void **state)
+{
+	uint64_t seed = 7;
+	int runs = 0;
+
+	for (int i = 0; i < 250; i++) {
+		struct conv v = { .n = 1 + (i % 4 > 0), .batch = 1 + (i % 9 == 0) };
+		struct nn_case t;
+
+		v.group = pick(&seed, 4) ? 1 : 1 + pick(&seed, 5);
+		v.c_in = v.group * (1 + pick(&seed, i % 5 ? 12 : 70));
+		v.c_out = v.group * (1 + pick(&seed, i % 7 ? 40 : 150));
+		for (int d = 0; d < v.n; d++) {
+			v.kernel[d] = 1 + pick(&seed, pick(&seed, 3) ? 3 : 6);
+			v.stride[d] = 1 + (pick(&seed, 3) ? 0 : pick(&seed, 4));
+			v.dilation[d] = 1 + (pick(&seed, 4) ? 0 : pick(&seed, 3));
+			v.pads[d] = pick(&seed, 2) ? 0 : pick(&seed, 4);
+			v.pads[d + v.n] = pick(&seed, 2) ? 0 : pick(&seed, 4);
+			v.in[d] = (v.kernel[d] - 1) * v.dilation[d] + 1 + pick(&seed, i % 6 ? 16 : 40);
+		}
+		v.bias = pick(&seed, 2);
+		build(&t, &v, false);
+		t.variable = pick(&seed, 4) ? 1 : 7;
+		runs += nn_check_all(&t, RTOL, ATOL, false);
+	}
+	assert_true(runs > 0);
+}
+
 static void test_transpose_variants(void **state)
 {
 	int runs = 0;
@@ -267,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_known_values),
 		cmocka_unit_test(test_adjoint),
 		cmocka_unit_test(test_variants),
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_transpose_variants),
 	};
 
