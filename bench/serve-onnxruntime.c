@@ -6,7 +6,8 @@
  *   open FILE DIR LEVEL      the model, with DIR/inI.npy for its inputs in their order;
  *                            LEVEL: its graph optimisations, all or none
  *   compare DIR              greatest difference of an output to DIR/outI.npy, over that
- *                            output's greatest magnitude; integers: 0 equal, 1 different
+ *                            output's greatest magnitude, and the greatest difference itself;
+ *                            what is not float32: 0 equal, 1 different
  *   close
  *
  * No header comes with the library, so what is needed of its interface is declared
@@ -249,28 +250,37 @@ static int view(const struct runtime *r, void *value, struct rg_tensor *t, struc
 	return rc;
 }
 
-static double difference(const struct rg_tensor *ours, const struct rg_tensor *theirs)
+/* Raises both to what this output has. */
+static void difference(const struct rg_tensor *ours, const struct rg_tensor *theirs, double *relative,
+		       double *absolute)
 {
 	const float *a = ours->data, *b = theirs->data;
 	double most = 0, worst = 0;
 	int64_t bytes = rg_tensor_bytes(theirs->dtype, &theirs->shape);
 
-	if (theirs->dtype != RG_F32)
-		return bytes > 0 && memcmp(a, b, (size_t)bytes) != 0;
-	for (int64_t i = 0; i < rg_shape_count(&theirs->shape); i++) {
+	if (theirs->dtype != RG_F32) {
+		worst = bytes > 0 && memcmp(a, b, (size_t)bytes) != 0;
+		most = 1;
+	}
+	for (int64_t i = 0; theirs->dtype == RG_F32 && i < rg_shape_count(&theirs->shape); i++) {
 		double d = fabs((double)a[i] - (double)b[i]);
 
 		if (!isnan(worst) && !(d <= worst))
 			worst = d; /* NaN too, and then for good */
 		most = fmax(most, fabs((double)b[i]));
 	}
-	return most > 0 ? worst / most : worst;
+	if (!isnan(*absolute) && !(worst <= *absolute))
+		*absolute = worst;
+	if (most > 0)
+		worst /= most;
+	if (!isnan(*relative) && !(worst <= *relative))
+		*relative = worst;
 }
 
 static int compare(void *ctx, int n, char **words, struct rg_str *answer, struct rg_error *err)
 {
 	struct runtime *r = ctx;
-	double worst = 0;
+	double relative = 0, absolute = 0;
 	int rc = r->session ? 0 : rg_error_set(err, RG_EUSAGE, "nothing is open");
 
 	for (size_t i = 0; i < r->n_out && !rc; i++) {
@@ -282,15 +292,12 @@ static int compare(void *ctx, int n, char **words, struct rg_str *answer, struct
 			rc = view(r, r->out_values[i], &theirs, err);
 		if (!rc && (ours.dtype != theirs.dtype || !rg_shape_equal(&ours.shape, &theirs.shape)))
 			rc = rg_error_set(err, RG_EUSAGE, "output %zu is of another type or shape", i);
-		if (!rc) {
-			double d = difference(&ours, &theirs);
-
-			worst = isnan(worst) || d <= worst ? worst : d;
-		}
+		if (!rc)
+			difference(&ours, &theirs, &relative, &absolute);
 		rg_free(ours.data);
 		rg_free(path);
 	}
-	rg_str_printf(answer, "\t%.3g", worst);
+	rg_str_printf(answer, "\t%.3g\t%.3g", relative, absolute);
 	return rc;
 }
 

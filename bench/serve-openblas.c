@@ -4,7 +4,8 @@
  *
  *   about               version and configuration, core name, threads
  *   open A.npy B.npy    row-major A (m x k) and B (k x n) of float32
- *   compare DIR         greatest difference to DIR/out0.npy, over its greatest magnitude
+ *   compare DIR         greatest difference to DIR/out0.npy, over its greatest magnitude, and
+ *                       the difference itself
  *   close
  *
  * A product of one row may go to sgemm or to sgemv: both are timed when it is
@@ -164,7 +165,7 @@ static int compare(void *ctx, int n, char **words, struct rg_str *answer, struct
 		most = fmax(most, fabs((double)theirs[i]));
 	}
 	if (!rc)
-		rg_str_printf(answer, "\t%.3g", most > 0 ? difference / most : difference);
+		rg_str_printf(answer, "\t%.3g\t%.3g", most > 0 ? difference / most : difference, difference);
 	rg_free(t.data);
 	rg_free(path);
 	return rc;

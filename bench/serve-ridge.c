@@ -8,7 +8,8 @@
  *                           ones without a SHAPE
  *   write KIND NAME FILE    a case as an ONNX file
  *   export BUILTIN FILE     a built-in model as an ONNX file
- *   open MODEL [dim NAME N | shape NAME 1x3x8x8 | input NAME FILE]...
+ *   open MODEL [dim NAME N | shape NAME 1x3x8x8 | input NAME FILE | range NAME MOST]...
+ *                           range: generated values from 0 to MOST
  *   inputs DIR              writes the inputs: DIR/inI.npy; answers with how many
  *   outputs DIR             the same for the outputs of the last call: DIR/outI.npy
  *   kernels                 "Conv=direct-avx2 x 20", one word a kernel
@@ -114,7 +115,7 @@ static int close_(void *ctx, int n, char **words, struct rg_str *answer, struct 
 	return 0;
 }
 
-/* One of "dim NAME N", "shape NAME 1x2", "input NAME FILE" into the options. */
+/* One of "dim NAME N", "shape NAME 1x2", "input NAME FILE", "range NAME N" into the options. */
 static int take_option(struct rg_session_options *o, char **w, struct rg_error *err)
 {
 	int64_t v;
@@ -135,6 +136,10 @@ static int take_option(struct rg_session_options *o, char **w, struct rg_error *
 		o->inputs[o->n_inputs++] = (struct rg_input_file){ w[1], w[2] };
 		return 0;
 	}
+	if (strcmp(w[0], "range") == 0 && rg_parse_i64(w[2], 0, INT32_MAX, &v)) {
+		o->ranges[o->n_ranges++] = (struct rg_input_range){ w[1], 0, (double)v };
+		return 0;
+	}
 	return rg_error_set(err, RG_EUSAGE, "%s %s %s is no option of open", w[0], w[1], w[2]);
 }
 
@@ -149,7 +154,8 @@ static int open_(void *ctx, int n, char **words, struct rg_str *answer, struct r
 	o.bindings.dims = rg_calloc(room, sizeof(*o.bindings.dims));
 	o.bindings.shapes = rg_calloc(room, sizeof(*o.bindings.shapes));
 	o.inputs = rg_calloc(room, sizeof(*o.inputs));
-	if (!o.bindings.dims || !o.bindings.shapes || !o.inputs)
+	o.ranges = rg_calloc(room, sizeof(*o.ranges));
+	if (!o.bindings.dims || !o.bindings.shapes || !o.inputs || !o.ranges)
 		rc = rg_error_nomem(err, room * sizeof(*o.bindings.shapes));
 	if (!rc && n % 3 != 1)
 		rc = rg_error_set(err, RG_EUSAGE, "options of open are three words each");
@@ -161,6 +167,7 @@ static int open_(void *ctx, int n, char **words, struct rg_str *answer, struct r
 	rg_free(o.bindings.dims);
 	rg_free(o.bindings.shapes);
 	rg_free(o.inputs);
+	rg_free(o.ranges);
 	return rc;
 }
 
