@@ -8,6 +8,10 @@
  * specified; here it attends to all keys, and goes into the cache where
  * query_seqlens does not keep it out, as the runtime does. The rest of the cache
  * is 0.
+ *
+ * The first prompt is where the queries are all there is (total_sequence_length is
+ * their number, and query_seqlens is absent): of position_ids only the first
+ * element counts then, and the tokens of every sequence follow it.
  */
 #include <math.h>
 #include <string.h>
@@ -21,6 +25,7 @@ struct gqa {
 	struct rg_gqa g;
 	int64_t keys, fresh;          /* of the sequence at hand: all, new ones */
 	int64_t kept;                 /* rows that go into the cache, padding included */
+	bool first_prompt;
 	const struct rg_tensor *bias; /* NULL: none */
 	double *angles;               /* rotary_dim: cosines, then sines */
 	struct rg_tensor q, k;        /* rotated, in double: heads x seq x head */
@@ -87,7 +92,9 @@ static int load_angles(const struct gqa *x, int64_t b, int64_t i, struct rg_erro
 	const struct rg_tensor *ids = rg_attn_in(x->c, RG_GQA_POSITION_IDS);
 	int64_t half = x->g.rotary_dim / 2, at = x->keys - x->fresh + i;
 
-	if (ids)
+	if (ids && x->first_prompt)
+		at = __builtin_add_overflow(((const int64_t *)ids->data)[0], i, &at) ? -1 : at;
+	else if (ids)
 		at = ((const int64_t *)ids->data)[b * x->g.size.q_seq + i];
 	if (i >= x->fresh && at >= x->g.positions)
 		at = x->g.positions - 1; /* padding may lie beyond */
@@ -234,6 +241,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	find_rows(c, &x.g, &rows);
 	a.size = x.g.size;
 	a.size.total = total;
+	x.first_prompt = total == a.size.q_seq && !rg_attn_in(c, RG_GQA_QUERY_SEQLENS);
 	set_options(c, &a);
 	place_scratch(&x, a.scratch + a.size.head + a.size.v_head + total);
 	a.v = rows.v;
