@@ -104,14 +104,6 @@ static int run_windows(const struct rg_call *c, bool channels_last, const struct
 	return 0;
 }
 
-static int run_average(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
-{
-	struct mean m = { rg_byte_scale(c, 1, 0), rg_byte_scale(c, 3, 0), rg_byte_zero(c, 2, 0),
-			  rg_byte_zero(c, 4, 0), rg_node_int(c->node, "count_include_pad", 0) != 0 };
-
-	return run_windows(c, rg_node_int(c->node, "channels_last", 0) != 0, &m, err);
-}
-
 static int run_max(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	return run_windows(c, true, NULL, err);
@@ -137,6 +129,30 @@ static int run_global(const struct rg_call *c, const struct rg_par *par, struct 
 			rg_byte_set(&c->out[0], b * channels + ch, rintf((float)sum * scale) + (float)y_zero);
 		}
 	return 0;
+}
+
+/* One window that is the whole plane. */
+static bool is_global(const struct rg_window *w)
+{
+	for (int d = 0; d < w->n; d++)
+		if (w->out[d] != 1 || w->kernel[d] != w->in[d] || w->pad_begin[d] + w->pad_end[d] != 0)
+			return false;
+	return true;
+}
+
+/* Of whole planes the runtime makes a global pool, which adds the zero point after rounding. */
+static int run_average(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+{
+	struct mean m = { rg_byte_scale(c, 1, 0), rg_byte_scale(c, 3, 0), rg_byte_zero(c, 2, 0),
+			  rg_byte_zero(c, 4, 0), rg_node_int(c->node, "count_include_pad", 0) != 0 };
+	bool last = rg_node_int(c->node, "channels_last", 0) != 0;
+	struct rg_window w;
+	struct rg_shape out;
+	int rc = rg_byte_pool_window(c->node, &c->in[0].shape, last, &w, &out, err);
+
+	if (rc)
+		return rc;
+	return is_global(&w) ? run_global(c, par, err) : run_windows(c, last, &m, err);
 }
 
 #define K(OP, RUN) { .op_type = OP, .domain = RG_CONTRIB_DOMAIN, .name = "ref", .run = RUN }

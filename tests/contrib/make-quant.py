@@ -203,6 +203,12 @@ for dtype in 'uint8', 'int8':
          attrs={'kernel_shape': [3, 2], 'strides': [2, 2], 'pads': [0, 1, 1, 0], 'channels_last': 1})
     case('max-pool-last-' + dtype, 'NhwcMaxPool', [byte(2, 7, 6, 3, dtype=dtype)],
          attrs={'kernel_shape': [3, 2], 'strides': [2, 2], 'pads': [1, 0, 1, 1]})
+# One window that is the whole plane, with means that are ties: as a global pool.
+for z in 6, 7:
+    ins = [given([[[3, 4], [1, 9], [0, 7], [5, 5]]], 'uint8'), *params(0.25, 9), *params(0.25, z)]
+    case('average-pool-whole-%d' % z, 'QLinearAveragePool', ins, attrs={'kernel_shape': [2]})
+    case('average-pool-halves-%d' % z, 'QLinearAveragePool', [given([[[3, 4, 0, 1]]], 'uint8'), *ins[1:]],
+         attrs={'kernel_shape': [2], 'strides': [2]})
 case('average-pool-1d', 'QLinearAveragePool', [byte(2, 3, 9), *params(0.05, 100), *params(0.03, 120)],
      attrs={'kernel_shape': [3], 'strides': [2]})
 case('average-pool-3d', 'QLinearAveragePool', [byte(1, 2, 4, 5, 3), *params(0.05, 100), *params(0.03, 120)],
