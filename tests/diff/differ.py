@@ -2,11 +2,12 @@
 """Random graphs, run by ONNX Runtime and by ridge, and compared.
 
   differ.py --runner PROGRAM --ops FILE [--graphs N] [--seed S] [--jobs J]
-            [--only NUMBER] [--save FOLDER] [--lanes N] [--quiet]
+            [--only NUMBER] [--op NAME] [--save FOLDER] [--lanes N] [--quiet]
 
 Graph NUMBER of a seed is the same every time (with the same versions of onnx and
 ONNX Runtime and the same list of operators). Prints how many graphs ran, what
-disagreed, how often each operator occurred, and how many nodes the graphs had.
+disagreed, how often each operator and element type occurred, and how many nodes
+the graphs had. With --op each graph has that operator, if it can be made.
 Exit status 1 when anything disagreed or crashed.
 """
 import argparse
@@ -23,24 +24,33 @@ import onnx
 from onnx import helper, numpy_helper
 
 import ops_math
+import ops_attention  # noqa: F401  registers its operators
 import ops_flow  # noqa: F401
-import ops_more  # noqa: F401  registers its operators
+import ops_ml  # noqa: F401
+import ops_more  # noqa: F401
 import ops_move  # noqa: F401
 import ops_nn  # noqa: F401
-from graph import FLOATS, Graph, Refused, Skip, onnx_version, reason, session
+import ops_quant  # noqa: F401
+import ops_text  # noqa: F401
+import ops_types  # noqa: F401
+from graph import FLOATS, STR, Graph, Refused, Skip, onnx_version, reason, session
 
 OPS = ops_math.OPS
 BATCH = 50
 OLDEST, NEWEST = 7, 28  # opsets: ONNX Runtime takes none before
 # The last opset that has them; ONNX Runtime expands Swish in its own opset only.
-GONE = {'Scatter': 10, 'Upsample': 9, 'Swish': 24}
+GONE = {'Scatter': 10, 'Upsample': 9, 'Swish': 24, 'ai.onnx.ml:TreeEnsembleClassifier': 20, 'ai.onnx.ml:TreeEnsembleRegressor': 20}
 
 
 # Operators that cannot be compared, and why.
 RANDOM = 'its numbers are random'
 NOT_THERE = 'ONNX Runtime has no CPU kernel'
+TRAINING = 'ONNX Runtime has no kernel in its packages for inference'
 WITHOUT = {'Bernoulli': RANDOM, 'Multinomial': RANDOM, 'RandomNormal': RANDOM, 'RandomNormalLike': RANDOM,
            'RandomUniform': RANDOM, 'RandomUniformLike': RANDOM,
+           'ai.onnx.preview.training:Adagrad': TRAINING, 'ai.onnx.preview.training:Adam': TRAINING,
+           'ai.onnx.preview.training:Momentum': TRAINING,
+           'ai.onnx.preview:FlexAttention': 'ONNX Runtime does not know the domain ai.onnx.preview',
            'com.microsoft:BiasAdd': NOT_THERE, 'com.microsoft:BiasSoftmax': NOT_THERE, 'com.microsoft:BiasSplitGelu': NOT_THERE}
 
 
@@ -73,11 +83,11 @@ def opset_for(rng, table, name):
     return int(rng.choice(good, p=np.array(weight) / sum(weight)))
 
 
-def make_graph(seed, number, table, stats, all_outputs=False):
-    rng = np.random.default_rng([seed, number])
+def make_graph(opt, number, table, stats):
+    rng = np.random.default_rng([opt.seed, number])
     names = sorted(n for n in OPS if n in table)
     # Each operator in turn is sure to be tried, the others as they come.
-    featured = names[number % len(names)]
+    featured = opt.op or names[number % len(names)]
     opset = opset_for(rng, table, featured)
     if opset is None:
         featured, opset = 'Add', int(rng.integers(11, 22))
@@ -96,14 +106,15 @@ def make_graph(seed, number, table, stats, all_outputs=False):
         except (Skip, Refused):
             del g.values[before[0]:], g.nodes[before[1]:], g.ops[before[2]:]
             g.count = before[3]
-    model, inputs, outputs = g.finish(all_outputs)
+    model, inputs, outputs = g.finish(opt.all_outputs)
     return g, model, inputs, outputs
 
 
 def tensor_record(a):
     a = np.asarray(a)
     t = helper.np_dtype_to_tensor_dtype(a.dtype)
-    return struct.pack('<II', t, a.ndim) + struct.pack(f'<{a.ndim}q', *a.shape) + struct.pack('<Q', a.nbytes) + a.tobytes()
+    data = b''.join(v.encode() + b'\0' for v in a.reshape(-1)) if a.dtype == STR else a.tobytes()
+    return struct.pack('<II', t, a.ndim) + struct.pack(f'<{a.ndim}q', *a.shape) + struct.pack('<Q', len(data)) + data
 
 
 def graph_record(model, inputs):
@@ -135,8 +146,12 @@ def read_results(path):
             at += 8 + 8 * rank
             size, = struct.unpack_from('<Q', data, at)
             dtype = helper.tensor_dtype_to_np_dtype(t)
-            tensors.append(np.frombuffer(data, dtype, size // dtype.itemsize, at + 8).reshape(shape) if size or 0 in shape
-                           else np.zeros(shape, dtype))
+            if dtype == STR:
+                words = [w.decode(errors='surrogateescape') for w in data[at + 8:at + 8 + size].split(b'\0')[:-1]]
+                tensors.append(np.array(words, dtype=object).reshape(shape))
+            else:
+                tensors.append(np.frombuffer(data, dtype, size // dtype.itemsize, at + 8).reshape(shape) if size or 0 in shape
+                               else np.zeros(shape, dtype))
             at += 8 + size
         results.append((status, text, tensors))
     return results
@@ -148,8 +163,8 @@ def difference(got, want, err):
         return f'type {got.dtype}, expected {want.dtype}'
     if got.shape != want.shape:
         return f'shape {got.shape}, expected {want.shape}'
-    if want.dtype not in FLOATS:
-        bad = got != want
+    if want.dtype not in FLOATS and err is None:
+        bad = np.asarray(got != want)
         tol = 0
     else:
         g, w = got.astype('f8'), want.astype('f8')
@@ -176,12 +191,12 @@ def batch(args):
     opt, table, first, count = args
     stats = Stats()
     made, found = [], []
-    ops, nodes = collections.Counter(), []
+    ops, types, nodes = collections.Counter(), collections.Counter(), []
     outcome = collections.Counter()
     refused = collections.Counter()
     for number in range(first, first + count):
         try:
-            g, model, inputs, outputs = make_graph(opt.seed, number, table, stats, opt.all_outputs)
+            g, model, inputs, outputs = make_graph(opt, number, table, stats)
         except Skip:
             outcome['not made'] += 1
             continue
@@ -214,16 +229,17 @@ def batch(args):
             d = difference(a, w, v.err)
             if d:
                 made_by = next(n for n in model.graph.node if v.name in n.output)
-                why = f'{v.name} ({made_by.op_type}-{onnx_version(made_by.op_type, g.opset)}): {d}'
+                why = f'{v.name} ({made_by.op_type}-{onnx_version(made_by.op_type, g.opset, made_by.domain)}): {d}'
                 break
         outcome['ran'] += 1
         nodes.append(len(g.nodes))
         ops.update(set(g.ops))
+        types.update(g.types)
         if why:
             found.append((number, g.opset, why))
             if opt.save:
                 save(opt.save, opt.seed, number, model, inputs, outputs, whole)
-    return stats, outcome, refused, ops, nodes, found
+    return stats, outcome, refused, ops, types, nodes, found
 
 
 def save(folder, seed, number, model, inputs, outputs, whole):
@@ -256,6 +272,7 @@ def main():
     p.add_argument('--jobs', type=int, default=1)
     p.add_argument('--lanes', type=int, default=1)
     p.add_argument('--only', type=int)
+    p.add_argument('--op', help='an operator, NAME or DOMAIN:NAME')
     p.add_argument('--all-outputs', action='store_true', help='compare every value, not only outputs')
     p.add_argument('--save', help='folder for graphs that disagree')
     p.add_argument('--save-refused', action='store_true')
@@ -264,23 +281,28 @@ def main():
     opt = p.parse_args()
     table = read_table(opt.ops)
     opt.quiet = opt.quiet or opt.tap
+    if opt.op and opt.op not in table:
+        p.error(f'there is no operator {opt.op}')
+    if opt.op and opt.op not in OPS:
+        p.error(f'{opt.op} is not in the generator: {WITHOUT.get(opt.op, "it has no maker")}')
 
     if opt.only is not None:
         opt.first, opt.graphs = opt.only, 1
-        g, model, inputs, outputs = make_graph(opt.seed, opt.only, table, Stats(), opt.all_outputs)
+        g, model, inputs, outputs = make_graph(opt, opt.only, table, Stats())
         print(onnx.printer.to_text(model))
     jobs = [(opt, table, f, min(BATCH, opt.first + opt.graphs - f))
             for f in range(opt.first, opt.first + opt.graphs, BATCH)]
-    total, outcome, refused, ops, nodes, found = Stats(), collections.Counter(), collections.Counter(), \
-        collections.Counter(), [], []
+    total, nodes, found = Stats(), [], []
+    outcome, refused, ops, types = (collections.Counter() for _ in range(4))
     with multiprocessing.get_context('fork').Pool(opt.jobs) if opt.jobs > 1 else _Serial() as pool:
-        for k, (s, o, r, c, n, f) in enumerate(pool.imap(batch, jobs)):
+        for k, (s, o, r, c, t, n, f) in enumerate(pool.imap(batch, jobs)):
             total.tried += s.tried
             for name in ('refusals', 'type_refusals', 'graph_refusals'):
                 getattr(total, name).update(getattr(s, name))
             outcome += o
             refused += r
             ops += c
+            types += t
             nodes += n
             found += f
             if opt.tap:
@@ -307,8 +329,12 @@ def main():
         print('operators that are not in the generator: ' + (' '.join(rest) or 'none'))
         for n in sorted(set(WITHOUT) & set(table)):
             print(f'  {n}: {WITHOUT[n]}')
+        print('graphs with each element type:')
+        print('  ' + ', '.join(f'{n.replace("object", "string")} {k}' for n, k in sorted(types.items())))
         few = [n for n in known if ops[n] < 50]
         print('in fewer than 50 graphs: ' + (' '.join(few) or 'none'))
+    if opt.op:
+        print(f'graphs with {opt.op}: {ops[opt.op]}')
     if nodes:
         q = np.percentile(nodes, [0, 10, 25, 50, 75, 90, 100])
         print('nodes a graph: least {:.0f}, 10 % {:.0f}, 25 % {:.0f}, median {:.0f}, 75 % {:.0f}, 90 % {:.0f}, most {:.0f}'.format(*q))

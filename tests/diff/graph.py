@@ -14,6 +14,7 @@ comparisons, sorting) are given exact values only.
 """
 import re
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -26,8 +27,16 @@ FLOATS = (F32, F64, F16)
 INTS = tuple(np.dtype(t) for t in ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64'))
 I8, I16, I32, I64, U8, U16, U32, U64 = INTS
 BOOL = np.dtype('bool')
+STR = np.dtype('O')  # elements are str
 SIGNED = (I8, I16, I32, I64)
 NUMERIC = FLOATS + INTS
+ANY = NUMERIC + (BOOL,)
+# numpy has them by another package, and ONNX Runtime cannot hand them over: such
+# values are constants or made by nodes, and leave a model by a Cast to float32.
+BF16 = np.dtype(ml_dtypes.bfloat16)
+FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, t)) for t in ('float8_e4m3fn', 'float8_e4m3fnuz', 'float8_e5m2', 'float8_e5m2fnuz'))
+INT4, UINT4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
+LOW = (BF16,) + FLOAT8 + (INT4, UINT4)
 
 # Relative error of one result, generous enough for the polynomials that either
 # side uses for exp, tanh, erf.
@@ -38,6 +47,10 @@ SAFETY = 8       # what another correct result may be off, in changes by random 
 USELESS = 0.05   # of the largest element: an error above it leaves nothing to compare
 
 MAX_ELEMENTS = 4096
+
+# What strings are made of: letters of one to four bytes, white space, numbers, nothing.
+WORDS = ['', 'a', 'b', 'ab', 'a b', 'A', 'B', 'Ab', 'ä', 'Ä', 'éa', 'ЖЯ', '日本', '🙂', '1', '-2.5', '1e3', ' lead', 'trail ', 'a,b', ',',
+         'a-b--c', 'x_1', '.', 'nan']
 
 # Correctly rounded, but ONNX Runtime computes chains of float16 in float32 and
 # rounds at the end only.
@@ -55,7 +68,7 @@ class Refused(Exception):
 
 def reason(text):
     """What ONNX Runtime says, without names, numbers and shapes."""
-    text = str(text).split('\n')[0]
+    text = next(line for line in str(text).split('\n') if line.strip())
     text = re.sub(r'^\[ONNXRuntimeError\] : \d+ : ', '', text)
     text = re.sub(r"'[^']*'|\{[^}]*\}|\([^)]*\)", '', text)
     text = re.sub(r'/\S+\.(cc|h):\d+', '', text)
@@ -72,6 +85,29 @@ def session(model):
     return ort.InferenceSession(model.SerializeToString(), o, providers=['CPUExecutionProvider'])
 
 
+class Run:
+    """A model in ONNX Runtime, whose results of the types in LOW pass as float32."""
+
+    def __init__(self, model):
+        run, self.low = session(model), {}
+        for i, o in enumerate(run.get_outputs()):
+            low = [t for t in LOW if o.type.removeprefix('tensor(').removesuffix(')') == ort_name(t)]
+            if low:
+                self.low[i] = low[0]
+        for i in self.low:
+            o = model.graph.output[i]
+            model.graph.node.append(helper.make_node('Cast', [o.name], [o.name + '_wide'], to=TensorProto.FLOAT))
+            o.CopyFrom(onnx.ValueInfoProto(name=o.name + '_wide'))
+        self.session = session(model) if self.low else run
+
+    def run(self, feeds):
+        return [a.astype(self.low[i]) if i in self.low else a for i, a in enumerate(self.session.run(None, feeds))]
+
+
+def ort_name(dtype):
+    return dtype.name.replace('_', '')
+
+
 class Val:
     def __init__(self, name, data, kind, err=None):
         self.name, self.data, self.kind, self.err = name, data, kind, err
@@ -83,11 +119,13 @@ class Val:
     size = property(lambda self: self.data.size)
     exact = property(lambda self: self.err is None)
 
+    fed = property(lambda self: self.kind not in ('const', 'node') and self.dtype not in LOW)
+
     def finite(self):  # and of a size that sums and squares stay finite
         return self.dtype not in FLOATS or bool((np.abs(self.data) < 60000).all())
 
     def max_abs(self):
-        if not self.size or self.dtype == BOOL:
+        if not self.size or self.dtype in (BOOL, STR):
             return 0.0
         a = np.abs(self.data.astype('f8'))
         a = a[np.isfinite(a)]
@@ -104,7 +142,8 @@ class Graph:
         self.values, self.nodes = [], []
         self.count = 0
         self.ops = []
-        self.ms_domain = False
+        self.types = set()  # names of the element types that occur
+        self.only = None    # the type of what may have any type
 
     # ---- random choices ----
     def chance(self, p):
@@ -138,12 +177,18 @@ class Graph:
         rng = self.rng
         if dtype == BOOL:
             return rng.random(shape) < 0.5
+        if dtype == STR:
+            return np.array([self.pick(WORDS) for _ in range(int(np.prod(shape)))], dtype=object).reshape(shape)
         if dtype in INTS:
             info = np.iinfo(dtype)
             if lo is None:
                 lo, hi = (info.min, info.max) if self.chance(0.1) else (max(info.min, -9), 9)
             return rng.integers(max(lo, info.min), min(hi, info.max), shape, dtype=dtype, endpoint=True)
-        lo, hi = (-4, 4) if lo is None else (lo, hi)
+        if dtype in (INT4, UINT4):
+            info = ml_dtypes.iinfo(dtype)
+            return np.asarray(rng.integers(int(info.min), int(info.max), shape, endpoint=True)).astype(dtype)
+        top = float(ml_dtypes.finfo(dtype).max)
+        lo, hi = (-4, 4) if lo is None else (max(lo, -top), min(hi, top))
         if self.chance(0.4):  # multiples of a quarter: ties, exact sums
             a = np.rint(rng.uniform(lo, hi, shape) * 4) / 4
             a = np.clip(a, lo, hi)
@@ -151,10 +196,10 @@ class Graph:
             a = rng.uniform(lo, hi, shape)
         a = np.asarray(a).astype(dtype)
         if specials and a.size and self.chance(0.25):
-            info = np.finfo(dtype)
+            info = ml_dtypes.finfo(dtype)
             some = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.max, info.min, info.tiny, info.smallest_subnormal]
             for _ in range(self.int(1, 3)):
-                a.reshape(-1)[self.int(0, a.size - 1)] = self.pick(some)
+                a.reshape(-1)[self.int(0, a.size - 1)] = dtype.type(self.pick(some))
         return a
 
     # ---- values ----
@@ -163,6 +208,7 @@ class Graph:
         data = np.asarray(data)
         if const is None:
             const = self.chance(0.35)
+        const = const or data.dtype in LOW
         kind = 'input'
         if const:
             kind = 'node' if self.chance(0.2) and self.opset >= 9 else 'const'
@@ -185,6 +231,7 @@ class Graph:
         return self.add(np.array(values, dtype=dtype), const=not self.chance(0.08))
 
     def scalar(self, value, dtype):
+        value = str(value) if dtype == STR else value
         return self.add(np.array(value, dtype=dtype), const=not self.chance(0.1))
 
     def val(self, dtypes, rank=None, test=None, exact=False, specials=False, lo=None, hi=None, fresh=0.25, dims=None,
@@ -193,6 +240,8 @@ class Graph:
         lo..hi bounds the elements; `test` is asked of earlier values."""
         if rank is not None:
             min_rank = max_rank = rank
+        if self.only is not None and set(ANY) <= set(dtypes):
+            dtypes = (self.only,)
 
         def fits(v):
             return (v.dtype in dtypes and min_rank <= v.rank <= max_rank and (not exact or v.exact) and
@@ -239,24 +288,29 @@ class Graph:
         return self.new(v.dtype, shape, kw.get('lo'), kw.get('hi'), specials=kw.get('specials', False))
 
     # ---- nodes ----
-    def node(self, op, inputs, outputs=1, domain='', exact=False, base=None, terms=0.0, wanted=None, **attrs):
+    def node(self, op, inputs, outputs=1, domain='', exact=False, base=None, terms=0.0, wanted=None, steps=None, **attrs):
         """Makes and runs a node. `exact`: exact inputs give exact results. `base`:
         relative error of its own instead of RTOL, or such a table. `terms`: size of the terms that
-        are summed, when they may cancel. `wanted[i]` False: output i is left out."""
+        are summed, when they may cancel. `wanted[i]` False: output i is left out. `steps`: how many
+        steps an integer result may be off."""
         attrs = {k: a for k, a in attrs.items() if a is not None}
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         wanted = wanted or [True] * outputs
         names = [f'v{self.count + i}' if w else '' for i, w in enumerate(wanted)]
+        while not names[-1]:
+            names.pop()
         node = helper.make_node(op, [v.name if v else '' for v in inputs], names, name=f'n{len(self.nodes)}',
                                 domain=domain, **attrs)
-        key = (op, domain, onnx_version(op, self.opset, domain), tuple(str(v.dtype) if v else '' for v in inputs))
-        out = self.several([node], [v for v in inputs if v], names, key, exact, base, terms)
+        key = (op, domain, onnx_version(op, self.opset, domain),
+               tuple(str(v.dtype) if v else '' for v in inputs) + (''.join('_o'[n != ''] for n in names),))
+        out = self.several([node], [v for v in inputs if v], names, key, exact, base, terms, steps)
         return out[0] if outputs == 1 else out
 
-    def several(self, nodes, inputs, names, key=None, exact=False, base=None, terms=0.0):
+    def several(self, nodes, inputs, names, key=None, exact=False, base=None, terms=0.0, steps=None, types=()):
         """Runs nodes that belong together, such as those with a sequence between
-        them; `names` are the results that stay, '' for one that is left out."""
+        them; `names` are the results that stay, '' for one that is left out; `types`:
+        names of the element types that occur only within."""
         op = nodes[-1].op_type
         key = key or (op, '', onnx_version(op, self.opset), tuple(n.op_type for n in nodes) + tuple(str(v.dtype) for v in inputs))
         present = {v.name: v for v in inputs}
@@ -265,9 +319,9 @@ class Graph:
         self.stats.tried += len(nodes)
         try:
             model = self.model(nodes, list(present.values()), [n for n in names if n])
-            run = session(model)
-            feeds = {v.name: v.data for v in present.values() if v.kind not in ('const', 'node')}
-            got = run.run(None, feeds)
+            run = Run(model)
+            feeds = {v.name: v.data for v in present.values() if v.fed}
+            got = run.run(feeds)
         except Exception as e:
             text = str(e)
             if 'NOT_IMPLEMENTED' in text or 'Type Error' in text or 'INVALID_GRAPH' in text:
@@ -279,9 +333,11 @@ class Graph:
             raise Refused(text)
         if any(not isinstance(a, np.ndarray) for a in got) or any(a.size > MAX_ELEMENTS for a in got):
             raise Skip('large')
-        if any(a.dtype not in NUMERIC and a.dtype != BOOL for a in got):
+        if any(a.dtype not in ANY + LOW + (STR,) for a in got):
             raise Skip('type')
         errs = self.errors(op, run, present, feeds, got, exact, base, terms)
+        if steps is not None:
+            errs = [np.full(a.shape, float(steps)) if a.dtype in INTS else e for a, e in zip(got, errs)]
         self.nodes += nodes
         self.ops += [n.op_type if not n.domain else f'{n.domain}:{n.op_type}' for n in nodes]
         self.count += len(names)
@@ -296,6 +352,7 @@ class Graph:
             k += 1
         for v in present.values():
             v.uses += 1
+        self.types |= set(types) | {str(v.dtype) for v in present.values()} | {str(a.dtype) for a in got}
         return out
 
     def errors(self, op, run, present, feeds, got, exact, base, terms):
@@ -309,8 +366,11 @@ class Graph:
             for v in noisy:
                 step = v.err * (side or np.where(self.rng.random(v.shape) < 0.5, -1, 1))
                 with np.errstate(all='ignore'):
-                    changed[v.name] = np.asarray(np.asarray(v.data.astype('f8') + step).astype(v.dtype))
-            other = run.run(None, changed)
+                    near = np.asarray(v.data.astype('f8') + step)
+                    if v.dtype in INTS:
+                        near = np.clip(near, np.iinfo(v.dtype).min, np.iinfo(v.dtype).max)
+                    changed[v.name] = np.asarray(near.astype(v.dtype))
+            other = run.run(changed)
             for i, (a, b) in enumerate(zip(got, other)):
                 if a.shape != b.shape:
                     raise Skip('unstable shape')
@@ -350,22 +410,20 @@ class Graph:
 
     # ---- the model ----
     def model(self, nodes, values, outputs, types=None):
-        inputs = [helper.make_tensor_value_info(v.name, tensor_type(v), list(v.shape)) for v in values
-                  if v.kind not in ('const', 'node')]
+        inputs = [helper.make_tensor_value_info(v.name, tensor_type(v), list(v.shape)) for v in values if v.fed]
         # Within a whole model a Constant node makes its value.
         made = {o for n in nodes for o in n.output}
         consts = [numpy_helper.from_array(np.ascontiguousarray(v.data) if v.rank else v.data, v.name) for v in values
-                  if v.kind in ('const', 'node') and v.name not in made]
+                  if not v.fed and v.name not in made]
         outs = [helper.make_tensor_value_info(n, *(types[n] if types else (TensorProto.UNDEFINED, None)))
                 if types else onnx.ValueInfoProto(name=n) for n in outputs]
         graph = helper.make_graph(nodes, 'g', inputs, outs, consts)
         sets = [helper.make_opsetid('', self.opset)]
-        if any(n.domain == 'com.microsoft' for n in nodes):
-            sets.append(helper.make_opsetid('com.microsoft', 1))
-        if any(n.domain == 'ai.onnx.ml' for n in nodes):
-            sets.append(helper.make_opsetid('ai.onnx.ml', 3))
+        for domain, version in (('com.microsoft', 1), ('ai.onnx.ml', ml_version(self.opset))):
+            if any(n.domain == domain for n in nodes):
+                sets.append(helper.make_opsetid(domain, version))
         m = helper.make_model(graph, opset_imports=sets, producer_name='diff')
-        m.ir_version = 8 if self.opset < 21 else 10
+        m.ir_version = 8 if self.opset < 19 else 9 if self.opset < 21 else 10
         return m
 
     def finish(self, all_outputs=False):
@@ -375,6 +433,10 @@ class Graph:
         outputs = [v for v in made if all_outputs or v.name not in read or self.chance(0.15)]
         if not outputs:
             raise Skip('no output')
+        for i, v in enumerate(outputs):
+            if v.dtype in LOW:
+                self.nodes.append(helper.make_node('Cast', [v.name], [v.name + '_wide'], to=TensorProto.FLOAT))
+                outputs[i] = Val(v.name + '_wide', v.data.astype(F32), 'made')
         used = [v for v in self.values if v.kind in ('input', 'const') and v.name in read]
         types = {v.name: (tensor_type(v), list(v.shape)) for v in outputs}
         m = self.model(self.nodes, used, [v.name for v in outputs], types)
@@ -396,16 +458,21 @@ def names_read(nodes):
             yield from names_read(a.g.node)
 
 
+def ml_version(opset):
+    """The version of ai.onnx.ml that was published with an opset."""
+    return 1 if opset < 10 else 2 if opset < 16 else 3 if opset < 20 else 4 if opset < 21 else 5
+
+
 _versions = {}
 
 
 def onnx_version(op, opset, domain=''):
     if ':' in op:
         domain, op = op.split(':')
-    if domain == 'com.microsoft':
+    if op == 'SimplifiedLayerNormalization' or domain in ('com.microsoft', 'ai.onnx.preview', 'ai.onnx.preview.training'):
         return 1
     if domain == 'ai.onnx.ml':
-        opset = 3
+        opset = ml_version(opset)
     key = (op, opset, domain)
     if key not in _versions:
         try:

@@ -1,9 +1,9 @@
 """Signals, image geometry, detection, and operators of com.microsoft. See ops_math.py."""
 import numpy as np
 
-from graph import BOOL, F32, F64, FLOATS, I32, I64, I8, U8, Skip
+from graph import F32, F64, I32, I64, I8, U8, Skip
 from ops_math import op
-from ops_nn import two, weights, window
+from ops_nn import window
 
 MS = 'com.microsoft'
 
@@ -132,21 +132,6 @@ def bit_cast(g, name):
     g.node(name, [x], exact=True, to=g.pick(to))
 
 
-@op('LinearAttention')
-def linear_attention(g, name):
-    b, t, h, d = g.int(1, 2), g.int(1, 4), g.int(1, 2), g.int(1, 4)
-    ins = [g.new(F32, [b, t, h * d], -1, 1) for _ in range(3)]
-    g.node(name, ins, 2, terms=4, base=1e-4, q_num_heads=h, kv_num_heads=h, update_rule='linear')
-
-
-@op('CausalConvWithState')
-def causal_conv(g, name):
-    b, c, s, k = g.int(1, 2), g.int(1, 4), g.int(1, 5), g.int(2, 3)
-    ins = [g.new(F32, [b, c, s]), g.new(F32, [c, 1, k]), g.new(F32, [c]) if g.chance(0.5) else None,
-           g.new(F32, [b, c, k - 1]) if g.chance(0.5) else None]
-    g.node(name, ins, 2, terms=16, base=1e-4, activation=g.pick([None, 'none', 'silu']))
-
-
 # ---- com.microsoft ----
 def ms(*names):
     return op(*[f'{MS}:{n}' for n in names])
@@ -198,20 +183,6 @@ def ms_conv(g, name):
            terms=w.size * x.max_abs() * w.max_abs(), base=1e-4, activation=act, kernel_shape=kernel, **attrs)
 
 
-@ms('SkipLayerNormalization', 'SkipSimplifiedLayerNormalization')
-def ms_skip_norm(g, name):
-    name = name.split(':')[1]
-    b, s, d = g.int(1, 2), g.int(1, 3), g.int(4, 8)
-    x, skip = g.new(F32, [b, s, d]), g.new(F32, [b, s, d])
-    flat = x.data + skip.data
-    if flat.std(-1).min() < 0.3:
-        raise Skip('flat')
-    ins = [x, skip, g.new(F32, [d], -2, 2)]
-    if 'Simplified' not in name:
-        ins.append(g.new(F32, [d]) if g.chance(0.6) else None)
-    g.node(name, ins, domain=MS, terms=4, base=1e-4, epsilon=g.pick([None, 1e-3]))
-
-
 @ms('Inverse')
 def ms_inverse(g, name):
     n = g.int(1, 3)
@@ -225,64 +196,9 @@ def ms_gather_nd(g, name):
     g.node('GatherND', [x, g.add(np.array([[g.int(0, d - 1) for d in x.shape]], I64))], domain=MS, exact=True)
 
 
-@ms('MatMulNBits')
-def ms_nbits(g, name):
-    k, n, block = g.pick([16, 32]), g.int(1, 4), 16
-    blocks = k // block
-    w = g.add(g.rng.integers(0, 255, (n, blocks, block // 2), dtype=U8, endpoint=True), const=True)
-    s = g.new(F32, [n * blocks], 0.0625, 0.5, const=True)
-    z = g.add(g.rng.integers(0, 255, n * ((blocks + 1) // 2), dtype=U8, endpoint=True), const=True) if g.chance(0.5) else None
-    a = g.new(F32, [g.int(1, 3), k])
-    g.node('MatMulNBits', [a, w, s, z], domain=MS, terms=k * 16 * 0.5, base=1e-4, K=k, N=n, bits=4, block_size=block)
-
-
 @ms('RotaryEmbedding')
 def ms_rotary(g, name):
     b, s, h, d = g.int(1, 2), g.int(1, 4), g.int(1, 3), 2 * g.int(1, 4)
     ins = [g.new(F32, [b, h, s, d]), g.add(g.rng.integers(0, 6, [b, s], dtype=I64)), g.new(F32, [10, d // 2], -1, 1),
            g.new(F32, [10, d // 2], -1, 1)]
     g.node('RotaryEmbedding', ins, domain=MS, terms=4, interleaved=g.pick([None, 0, 1]))
-
-
-@ms('MultiHeadAttention')
-def ms_mha(g, name):
-    b, s, t, h, d = g.int(1, 2), g.int(1, 3), g.int(1, 4), g.int(1, 2), g.pick([2, 4])
-    ins = [g.new(F32, [b, s, h * d], -2, 2), g.new(F32, [b, t, h * d], -2, 2), g.new(F32, [b, t, h * d])]
-    if g.chance(0.4):
-        ins.append(g.new(F32, [3 * h * d], -1, 1))
-    g.node('MultiHeadAttention', ins, domain=MS, terms=4, base=1e-4, num_heads=h, scale=g.pick([None, 0.5]))
-
-
-@ms('Attention')
-def ms_attention(g, name):
-    b, s, h, d, e = g.int(1, 2), g.int(1, 4), g.int(1, 2), g.pick([2, 4]), g.int(2, 5)
-    ins = [g.new(F32, [b, s, e], -1, 1), g.new(F32, [e, 3 * h * d], -1, 1), g.new(F32, [3 * h * d], -1, 1)]
-    g.node('Attention', ins, domain=MS, terms=4, base=1e-4, num_heads=h, unidirectional=g.pick([None, 0, 1]))
-
-
-@ms('DynamicQuantizeMatMul')
-def ms_dynamic(g, name):
-    m, k, n = g.int(1, 4), g.int(1, 6), g.int(1, 4)
-    a = g.new(F32, [m, k])
-    if not a.data.any():
-        raise Skip('zeros')
-    ins = [a, weights(g, g.pick([I8, U8]), [k, n], const=True), two(g)]
-    g.node('DynamicQuantizeMatMul', ins, domain=MS, terms=k * 9 * 4, base=1e-4)
-
-
-@ms('MatMulIntegerToFloat')
-def ms_integer(g, name):
-    m, k, n = g.int(1, 4), g.int(1, 6), g.int(1, 4)
-    ins = [g.new(U8, [m, k]), weights(g, g.pick([I8, U8]), [k, n]), two(g), two(g)]
-    g.node('MatMulIntegerToFloat', ins, domain=MS, terms=1)
-
-
-def quantized(g, t, shape):
-    return [g.new(t, shape), two(g), g.new(t, [], const=True)]
-
-
-@ms('QLinearAdd', 'QLinearMul')
-def ms_qlinear(g, name):
-    t = g.pick([U8, I8])
-    s = g.dims(g.int(1, 3), 1, 5)
-    g.node(name.split(':')[1], quantized(g, t, s) + quantized(g, t, s) + [two(g), g.new(t, [], const=True)], domain=MS, exact=True)

@@ -1,10 +1,8 @@
 """Operators that move data, make it, or pick from it. See ops_math.py."""
 import numpy as np
 
-from graph import BOOL, F32, F64, FLOATS, I32, I64, NUMERIC, Skip
+from graph import ANY, BOOL, F32, F64, FLOATS, I32, I64, LOW, NUMERIC, STR, Skip
 from ops_math import op
-
-ANY = NUMERIC + (BOOL,)
 
 
 def fractions(g, n, total):
@@ -235,8 +233,8 @@ def dropout(g, name):
 @op('ConstantOfShape')
 def constant_of_shape(g, name):
     from onnx import numpy_helper
-    t = g.pick(ANY)
-    value = numpy_helper.from_array(g.random(t, [1])) if g.chance(0.8) else None
+    t = g.only or g.pick(ANY)
+    value = numpy_helper.from_array(g.random(t, [1])) if g.only or g.chance(0.8) else None
     s = g.shape()
     v = g.add(np.array(s, dtype=I64), const=not g.chance(0.08))
     g.node(name, [v], exact=True, value=value)
@@ -268,7 +266,7 @@ def trilu(g, name):
 def one_hot(g, name):
     x = g.val((I64, I32, F32), min_rank=1, max_rank=3, exact=True, lo=-3, hi=6, test=lambda v: v.dtype not in FLOATS or
               bool((np.rint(v.data) == v.data).all()))
-    t = g.pick([F32, I64, I32])
+    t = g.only or g.pick([F32, I64, I32])
     vals = g.add(g.random(t, [2]))
     d = g.int(1, 6)
     depth = g.add(np.array([d] if g.chance(0.3) else d, dtype=g.pick([I64, I32, F32])), const=not g.chance(0.1))
@@ -294,6 +292,9 @@ def indices(g, shape, n, negative=True):
 def gather(g, name):
     x = g.val(ANY, min_rank=1, specials=True)
     axis = g.int(0, x.rank - 1)
+    if x.dtype == STR and np.prod(x.shape[axis + 1:]) != 1:
+        # ONNX Runtime copies the first string of each row that is picked, no more.
+        axis = x.rank - 1
     idx = indices(g, g.shape(0, 3), x.shape[axis])
     g.node(name, [x, g.add(idx, const=not g.chance(0.4))], exact=True, axis=g.pick([axis, axis - x.rank if g.opset >= 11 else axis]))
 
@@ -328,7 +329,7 @@ def gather_nd(g, name):
 
 
 def reduction(g, x):
-    if g.opset < 16 or x.dtype == BOOL or g.chance(0.5):
+    if g.opset < 16 or x.dtype in LOW + (BOOL, STR) or g.chance(0.5):
         return None
     return g.pick(['none', 'add', 'mul'] + (['min', 'max'] if g.opset >= 18 else []))
 
@@ -372,24 +373,20 @@ def compress(g, name):
     x = g.val(ANY, min_rank=1, specials=True)
     axis = g.int(0, x.rank - 1) if g.chance(0.7) else None
     n = x.shape[axis] if axis is not None else x.size
-    c = g.new(BOOL, [g.int(0, n)], const=True)
+    c = g.new(BOOL, [g.int(0, n)])
     g.node(name, [x, c], exact=True, axis=axis)
 
 
 @op('NonZero')
 def non_zero(g, name):
     x = g.val((F32, I32, I64, BOOL), exact=True, min_rank=1)
-    if x.kind == 'made':
-        x = g.add(x.data, const=True)
     g.node(name, [x], exact=True)
 
 
 @op('Unique')
 def unique(g, name):
-    x = g.val((F32, I64), exact=True, min_rank=1, empty=0)
+    x = g.val((g.only,) if g.only else (F32, I64), exact=True, min_rank=1, empty=0)
     axis = g.int(0, x.rank - 1) if g.chance(0.5) else None
-    if x.kind == 'made':
-        x = g.add(x.data, const=True)
     g.node(name, [x], 4, exact=True, axis=axis, sorted=g.pick([None, 0, 1]))
 
 

@@ -7,7 +7,7 @@
  * IN holds for each graph (numbers little-endian, as this machine must be):
  *   "RGIN", u32 inputs, u64 bytes of the model, the model, each input as
  *   u32 bytes of its name, the name, and a tensor: u32 type, u32 rank,
- *   i64 dimensions, u64 bytes, the bytes.
+ *   i64 dimensions, u64 bytes, the bytes; strings each with a NUL behind.
  * OUT gets for each, in order:
  *   "RGUT", u32 status (enum below), u32 bytes of a text, the text, u32 outputs,
  *   the tensors.
@@ -29,6 +29,7 @@
 #include "base/alloc.h"
 #include "compile/plan.h"
 #include "exec/exec.h"
+#include "graph/text.h"
 #include "models/onnx.h"
 #include "sys/cpu.h"
 
@@ -106,6 +107,10 @@ static void take_input(struct cursor *c, struct input *in)
 		in->t.shape.dim[d] = (int64_t)take_u64(c);
 	bytes = take_u64(c);
 	in->t.data = (void *)take(c, bytes);
+	if (in->t.dtype == RG_STRING && (int64_t)bytes < rg_shape_count(&in->t.shape)) {
+		errno = EINVAL;
+		die("strings");
+	}
 }
 
 static void take_job(struct cursor *c, struct job *j)
@@ -150,6 +155,19 @@ static void put_u32(struct buffer *b, uint32_t v)
 	put(b, &v, sizeof(v));
 }
 
+/* Each with a NUL behind; the number of bytes in front. */
+static void put_strings(struct buffer *b, const struct rg_tensor *t)
+{
+	int64_t n = rg_shape_count(&t->shape);
+	uint64_t bytes = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		bytes += strlen(rg_text_at(t, i)) + 1;
+	put(b, &bytes, sizeof(bytes));
+	for (int64_t i = 0; i < n; i++)
+		put(b, rg_text_at(t, i), strlen(rg_text_at(t, i)) + 1);
+}
+
 static void put_tensor(struct buffer *b, const struct rg_tensor *t)
 {
 	uint64_t bytes = t->data ? (uint64_t)rg_tensor_bytes(t->dtype, &t->shape) : 0;
@@ -157,6 +175,10 @@ static void put_tensor(struct buffer *b, const struct rg_tensor *t)
 	put_u32(b, t->dtype);
 	put_u32(b, (uint32_t)t->shape.rank);
 	put(b, t->shape.dim, sizeof(int64_t) * (size_t)t->shape.rank);
+	if (t->dtype == RG_STRING) {
+		put_strings(b, t);
+		return;
+	}
 	put(b, &bytes, sizeof(bytes));
 	put(b, t->data, bytes);
 }
@@ -178,6 +200,32 @@ static void flush(struct buffer *b, int fd)
 }
 
 /* ---- one graph ---- */
+
+/* Strings of the container become pointers to them. */
+static void point_at_strings(struct job *j)
+{
+	for (int i = 0; i < j->n; i++) {
+		struct rg_tensor *t = &j->in[i].t;
+		int64_t n = rg_shape_count(&t->shape);
+		const char *s = t->data, **at;
+
+		if (t->dtype != RG_STRING)
+			continue;
+		at = calloc((size_t)n + 1, sizeof(*at));
+		if (!at)
+			die("memory");
+		t->data = at;
+		for (int64_t k = 0; k < n; k++, s += strlen(s) + 1)
+			at[k] = s;
+	}
+}
+
+static void free_strings(struct job *j)
+{
+	for (int i = 0; i < j->n; i++)
+		if (j->in[i].t.dtype == RG_STRING)
+			free(j->in[i].t.data);
+}
 
 static const struct rg_tensor *input_value(void *ctx, const char *name)
 {
@@ -233,6 +281,7 @@ static void run_job(struct job *j, int lanes, struct buffer *b)
 	char text[1200];
 	int rc;
 
+	point_at_strings(j);
 	rg_cpu_detect("", &cpu);
 	opt.isa = cpu.isa;
 	rc = rg_onnx_load_memory(j->model, j->model_bytes, "graph", &g, &err);
@@ -265,6 +314,7 @@ static void run_job(struct job *j, int lanes, struct buffer *b)
 	rg_exec_free(e);
 	rg_plan_free(p);
 	rg_graph_free(g);
+	free_strings(j);
 }
 
 /* Does what is left, counting in *done (shared with the parent). */
