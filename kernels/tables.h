@@ -5,6 +5,7 @@
 #ifndef RG_KERNELS_TABLES_H
 #define RG_KERNELS_TABLES_H
 
+#include "kernels/ewise.h"
 #include "kernels/kernel.h"
 
 extern const struct rg_kernel_table rg_kernels_blas_conv;
@@ -14,10 +15,15 @@ extern const struct rg_kernel_table rg_kernels_blas_gemm;
 #define RG_GENERIC_TABLE(name) \
 	extern const struct rg_kernel_table rg_kernels_generic_##name, rg_kernels_generic_##name##_avx2, \
 		rg_kernels_generic_##name##_avx512
+#define RG_EWISE_FAMILY(name) \
+	extern const struct rg_ew_family rg_ewise_##name, rg_ewise_##name##_avx2, rg_ewise_##name##_avx512
+#define RG_EWISE_FAMILY_LIST(name) &rg_ewise_##name, &rg_ewise_##name##_avx2, &rg_ewise_##name##_avx512
 #define RG_GENERIC_TABLE_LIST(name) \
 	&rg_kernels_generic_##name, &rg_kernels_generic_##name##_avx2, &rg_kernels_generic_##name##_avx512
 #else
 #define RG_GENERIC_TABLE(name) extern const struct rg_kernel_table rg_kernels_generic_##name
+#define RG_EWISE_FAMILY(name) extern const struct rg_ew_family rg_ewise_##name
+#define RG_EWISE_FAMILY_LIST(name) &rg_ewise_##name
 #define RG_GENERIC_TABLE_LIST(name) &rg_kernels_generic_##name
 #endif
 RG_GENERIC_TABLE(binary);
@@ -25,11 +31,19 @@ RG_GENERIC_TABLE(conv);
 RG_GENERIC_TABLE(depthwise);
 RG_GENERIC_TABLE(direct);
 RG_GENERIC_TABLE(gemm);
+RG_GENERIC_TABLE(fused);
+RG_GENERIC_TABLE(logic);
 RG_GENERIC_TABLE(norm);
 RG_GENERIC_TABLE(pool);
 RG_GENERIC_TABLE(resize);
 RG_GENERIC_TABLE(transpose);
 RG_GENERIC_TABLE(unary);
+RG_GENERIC_TABLE(variadic);
+RG_EWISE_FAMILY(binary);
+RG_EWISE_FAMILY(fused);
+RG_EWISE_FAMILY(logic);
+RG_EWISE_FAMILY(unary);
+RG_EWISE_FAMILY(variadic);
 extern const struct rg_kernel_table rg_kernels_ref_attention;
 extern const struct rg_kernel_table rg_kernels_ref_binary;
 extern const struct rg_kernel_table rg_kernels_ref_cast;

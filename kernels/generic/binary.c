@@ -1,157 +1,117 @@
-/*
- * Add, Sub, Mul, Div with broadcasting, float32. Dimensions that both operands
- * walk in step are merged first, which leaves, in real models, one or two:
- * same shapes, a scalar, a bias along the last axis, a factor a channel.
- */
-#include "kernels/generic/generic.h"
+/* Arithmetic of two operands with broadcasting: float32, and int32 and int64 where
+ * they wrap without a check. PRelu and Pow. */
+#include <math.h>
 
+#include "kernels/generic/ewise-kernel.h"
+#include "kernels/generic/vmath.h"
 #include "kernels/tables.h"
 
-struct job {
-	const float *a, *b;
-	float *y;
-	int rank;                  /* outer dimensions */
-	int64_t dim[RG_MAX_RANK], step_a[RG_MAX_RANK], step_b[RG_MAX_RANK];
-	int64_t inner, inner_a, inner_b; /* last dimension; steps 0 or 1 */
-	int64_t cut, cuts;         /* a row is worked on in pieces of `cut` */
-};
-
-#define ROW(NAME, OP) \
-	static void row_##NAME(const float *restrict a, int64_t sa, const float *restrict b, int64_t sb, \
-			       float *restrict y, int64_t n) \
-	{ \
-		if (sa && sb) { \
-			for (int64_t i = 0; i < n; i++) \
-				y[i] = a[i] OP b[i]; \
-		} else if (sa) { \
-			const float v = *b; \
-\
-			for (int64_t i = 0; i < n; i++) \
-				y[i] = a[i] OP v; \
-		} else if (sb) { \
-			const float v = *a; \
-\
-			for (int64_t i = 0; i < n; i++) \
-				y[i] = v OP b[i]; \
-		} else { \
-			const float v = *a OP *b; \
-\
-			for (int64_t i = 0; i < n; i++) \
-				y[i] = v; \
-		} \
-	} \
-	static void work_##NAME(void *arg, int64_t begin, int64_t end, int lane) \
-	{ \
-		const struct job *j = arg; \
-\
-		for (int64_t i = begin; i < end; i++) { \
-			int64_t row = i / j->cuts, at = i % j->cuts * j->cut, rest = row, oa = 0, ob = 0; \
-			int64_t n = j->inner - at < j->cut ? j->inner - at : j->cut; \
-\
-			for (int d = j->rank - 1; d >= 0; d--) { \
-				oa += rest % j->dim[d] * j->step_a[d]; \
-				ob += rest % j->dim[d] * j->step_b[d]; \
-				rest /= j->dim[d]; \
-			} \
-			row_##NAME(j->a + oa + at * j->inner_a, j->inner_a, j->b + ob + at * j->inner_b, j->inner_b, \
-				   j->y + row * j->inner + at, n); \
-		} \
-	}
-
-ROW(add, +)
-ROW(sub, -)
-ROW(mul, *)
-ROW(div, /)
-
-enum { CUT = 4096 };
-
-/* Merges neighbours that both operands walk in step; false: an odd stride. */
-static bool setup(const struct rg_call *c, struct job *j)
-{
-	const struct rg_shape *out = &c->out[0].shape;
-	int64_t sa[RG_MAX_RANK], sb[RG_MAX_RANK];
-
-	memset(j, 0, sizeof(*j));
-	rg_shape_broadcast_strides(&c->in[0].shape, out, sa);
-	rg_shape_broadcast_strides(&c->in[1].shape, out, sb);
-	for (int d = 0; d < out->rank; d++) {
-		int r = j->rank;
-
-		if (out->dim[d] == 1)
-			continue;
-		if (r && j->step_a[r - 1] == sa[d] * out->dim[d] && j->step_b[r - 1] == sb[d] * out->dim[d])
-			r--;
-		else
-			j->dim[r] = 1;
-		j->dim[r] *= out->dim[d];
-		j->step_a[r] = sa[d];
-		j->step_b[r] = sb[d];
-		j->rank = r + 1;
-	}
-	j->inner = 1;
-	if (j->rank) {
-		j->rank--;
-		j->inner = j->dim[j->rank];
-		j->inner_a = j->step_a[j->rank];
-		j->inner_b = j->step_b[j->rank];
-	}
-	j->cut = j->inner < CUT ? j->inner : CUT;
-	j->cuts = j->cut ? (j->inner + j->cut - 1) / j->cut : 0;
-	return j->inner_a <= 1 && j->inner_b <= 1;
-}
-
-static int run(const struct rg_call *c, const struct rg_par *par, rg_par_fn *fn)
-{
-	int64_t n = rg_shape_count(&c->out[0].shape);
-	struct job j;
-
-	setup(c, &j);
-	if (n == 0)
-		return 0;
-	j.a = c->in[0].data;
-	j.b = c->in[1].data;
-	j.y = c->out[0].data;
-	par->run(par, n / j.inner * j.cuts, rg_grain(j.cut + 20), fn, &j);
-	return 0;
-}
-
-#define RUN(NAME) \
-	static int run_##NAME(const struct rg_call *c, const struct rg_par *par, struct rg_error *err) \
-	{ \
-		return run(c, par, work_##NAME); \
-	}
-RUN(add)
-RUN(sub)
-RUN(mul)
-RUN(div)
+RG_EW_PAIR(add_f32, float, float, x + z)
+RG_EW_PAIR(sub_f32, float, float, x - z)
+RG_EW_PAIR(mul_f32, float, float, x * z)
+RG_EW_PAIR(div_f32, float, float, x / z)
+RG_EW_PAIR(prelu_f32, float, float, x < 0 ? x * z : x)
+RG_EW_PAIR(add_i32, uint32_t, uint32_t, x + z)
+RG_EW_PAIR(sub_i32, uint32_t, uint32_t, x - z)
+RG_EW_PAIR(mul_i32, uint32_t, uint32_t, x * z)
+RG_EW_PAIR(add_i64, uint64_t, uint64_t, x + z)
+RG_EW_PAIR(sub_i64, uint64_t, uint64_t, x - z)
+RG_EW_PAIR(mul_i64, uint64_t, uint64_t, x * z)
 
 /* Before version 7 broadcasting was another one, by attributes. */
-static bool supports(const struct rg_call *c)
+static int pair(struct rg_ew *e, const struct rg_call *c, const int *in, rg_ew_fn *f32, rg_ew_fn *i32, rg_ew_fn *i64)
 {
-	struct job j;
+	enum rg_dtype t = c->in[0].dtype;
+	rg_ew_fn *fn = t == RG_F32 ? f32 : t == RG_I32 ? i32 : t == RG_I64 ? i64 : NULL;
 
-	return c->node->version >= 7 && c->in[0].dtype == RG_F32 && c->in[1].dtype == RG_F32 && setup(c, &j);
+	if (c->node->version < 7 || !fn || !rg_ew_is(c, 1, t))
+		return -ENOTSUP;
+	return rg_ew_apply(e, fn, RG_EW_EITHER, 2, in, 0, 0, (int)rg_dtype_bytes(t), 2);
 }
 
-static void traffic(const struct rg_call *c, struct rg_traffic *out)
-{
-	int64_t bytes = rg_tensor_bytes(RG_F32, &c->out[0].shape);
-	struct job j;
+#define NODE(NAME, F32, I32, I64) \
+	static int node_##NAME(struct rg_ew *e, const struct rg_call *c, const int *in) \
+	{ \
+		return pair(e, c, in, F32, I32, I64); \
+	}
+NODE(add, add_f32, add_i32, add_i64)
+NODE(sub, sub_f32, sub_i32, sub_i64)
+NODE(mul, mul_f32, mul_i32, mul_i64)
+NODE(div, div_f32, NULL, NULL)
+NODE(prelu, prelu_f32, NULL, NULL)
 
-	setup(c, &j);
-	out->executed_flops = rg_shape_count(&c->out[0].shape);
-	out->write_bytes = bytes;
-	out->read_bytes = (j.inner_a ? bytes : bytes / (j.cut ? j.cut : 1)) +
-			  (j.inner_b ? bytes : bytes / (j.cut ? j.cut : 1));
+/* ---- Pow: exponents that have a name, as one element, have a loop ---- */
+
+/* Two doubles at a time are no faster than C's own. */
+RG_INLINE float power(float x, float exponent)
+{
+	return RG_VEC > 4 ? rg_vpowf(x, exponent) : powf(x, exponent);
 }
 
-#define K(OP, RUN_FN) \
-	{ .op_type = OP, .domain = "", .name = RG_LEVEL_NAME("loops"), .isa = RG_LEVEL_ISA, \
-	  .rank = 20 + RG_LEVEL_RANK, .supports = supports, .traffic = traffic, .run = RUN_FN }
-static const struct rg_kernel kernels[] = {
-	K("Add", run_add),
-	K("Div", run_div),
-	K("Mul", run_mul),
-	K("Sub", run_sub),
-};
-RG_KERNEL_TABLE(RG_LEVEL_TABLE(binary), kernels);
+#define POWER(EXPR) do { \
+		for (int64_t i = 0; i < n; i++) { \
+			const float x = a[i]; \
+\
+			y[i] = (EXPR); \
+		} \
+	} while (0)
+
+static void power_row(float *restrict y, const float *restrict a, float exponent, int64_t n)
+{
+	if (exponent == 2)
+		POWER(x * x);
+	else if (exponent == 3)
+		POWER(x * x * x);
+	else if (exponent == 1)
+		POWER(x);
+	else if (exponent == -1)
+		POWER(1.0f / x);
+	else if (exponent == 0.5f)
+		POWER(x == -INFINITY ? INFINITY : sqrtf(x + 0.0f));
+	else
+		POWER(power(x, exponent));
+}
+
+static void pow_f32(void *restrict out, const struct rg_ew_args *p, int64_t n)
+{
+	const float *restrict a = p->in[0], *restrict b = p->in[1];
+	float *restrict y = out;
+
+	if (p->single == 2)
+		power_row(y, a, *b, n);
+	else
+		for (int64_t i = 0; i < n; i++)
+			y[i] = power(a[i], b[i]);
+}
+
+/* Above 2^24 a whole number may not be a float. */
+#define WHOLE_EXPONENT(NAME, T) \
+	static void NAME(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	{ \
+		const float *restrict a = p->in[0]; \
+		const T *restrict b = p->in[1]; \
+		float *restrict y = out; \
+\
+		if (p->single == 2 && *b >= -(1 << 24) && *b <= 1 << 24) \
+			power_row(y, a, (float)*b, n); \
+		else \
+			for (int64_t i = 0; i < n; i++) \
+				y[i] = (float)pow((double)a[i], (double)b[p->single == 2 ? 0 : i]); \
+	}
+WHOLE_EXPONENT(pow_i32, int32_t)
+WHOLE_EXPONENT(pow_i64, int64_t)
+
+static int node_pow(struct rg_ew *e, const struct rg_call *c, const int *in)
+{
+	enum rg_dtype t = c->node->n_in > 1 ? c->in[1].dtype : RG_UNDEFINED;
+	rg_ew_fn *fn = t == RG_F32 ? pow_f32 : t == RG_I32 ? pow_i32 : t == RG_I64 ? pow_i64 : NULL;
+
+	if (c->node->version < 7 || !fn || !rg_ew_is(c, 0, RG_F32))
+		return -ENOTSUP;
+	return rg_ew_apply(e, fn, 1 << 0 | 1 << 2, 2, in, 0, 0, 4, 20);
+}
+
+#define LIST(X) \
+	X("", "Add", add) X("", "Div", div) X("", "Mul", mul) X("", "PRelu", prelu) X("", "Pow", pow) \
+	X("", "Sub", sub)
+RG_EW_FAMILY(binary, LIST);

@@ -24,18 +24,21 @@
 #define RG_LEVEL_ISA (RG_ISA_AVX512_ALL | RG_ISA_FMA | RG_ISA_AVX2)
 #define RG_LEVEL_NAME(base) base "-avx512"
 #define RG_LEVEL_TABLE(name) rg_kernels_generic_##name##_avx512
+#define RG_LEVEL_EWISE(name) rg_ewise_##name##_avx512
 #define RG_LEVEL_RANK 2
 #define RG_VEC 16
 #elif defined(RG_GENERIC_AVX2)
 #define RG_LEVEL_ISA (RG_ISA_AVX2 | RG_ISA_FMA)
 #define RG_LEVEL_NAME(base) base "-avx2"
 #define RG_LEVEL_TABLE(name) rg_kernels_generic_##name##_avx2
+#define RG_LEVEL_EWISE(name) rg_ewise_##name##_avx2
 #define RG_LEVEL_RANK 1
 #define RG_VEC 8
 #else
 #define RG_LEVEL_ISA 0u
 #define RG_LEVEL_NAME(base) base
 #define RG_LEVEL_TABLE(name) rg_kernels_generic_##name
+#define RG_LEVEL_EWISE(name) rg_ewise_##name
 #define RG_LEVEL_RANK 0
 #define RG_VEC 4
 #endif
