@@ -6,17 +6,15 @@ Each side is a process that stays, takes requests by pipe and times itself
 same inputs, the same number of threads, and their outputs are compared.
 """
 import argparse
-import collections
-import datetime
 import json
-import math
 import os
-import random
 import re
 import struct
 import subprocess
 import sys
 import tempfile
+
+from peers_text import Result, Row, about, as_json, median, number, ratio_interval, section
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = ['onnx==1.22', 'onnxruntime==1.32', 'numpy']
@@ -139,37 +137,7 @@ def start_onnxruntime(o, threads):
     return side
 
 
-# ---- statistics ----
-
-def median(v):
-    v = sorted(v)
-    half = len(v) // 2
-    return v[half] if len(v) % 2 else (v[half - 1] + v[half]) / 2
-
-
-def ratio_interval(ours, theirs):
-    """theirs/ours of the medians, and its 95 % bootstrap interval over pairs of rounds
-    (Efron and Tibshirani 1993, chapter 13)."""
-    value = median(theirs) / median(ours)
-    if len(ours) < 5:
-        return value, None, None
-    rng = random.Random(1)
-    got = []
-    for _ in range(2000):
-        pick = [rng.randrange(len(ours)) for _ in ours]
-        got.append(median([theirs[i] for i in pick]) / median([ours[i] for i in pick]))
-    got.sort()
-    return value, got[int(0.025 * len(got))], got[int(0.975 * len(got)) - 1]
-
-
-def geometric_mean(v):
-    return math.exp(sum(math.log(x) for x in v) / len(v)) if v else None
-
-
 # ---- one case ----
-
-Row = collections.namedtuple('Row', 'case threads ours_ns peer_ns peer_name unit scale notes')
-
 
 def log(o, text):
     if not o.quiet:
@@ -263,9 +231,6 @@ def onnx_row(o, ours, theirs, name, model, options, threads, folder, unit, more=
 
 
 # ---- modes ----
-
-Result = collections.namedtuple('Result', 'mode threads rows notes skipped sides')
-
 
 def attempt(o, rows, skipped, what, make):
     try:
@@ -373,119 +338,21 @@ def scaling(o):
         log(o, '  round %d of %d' % (i + 1, o.rounds))
     value, low, high = ratio_interval(times[1], times[0])
     loop = median(gains)
+    fastest = min(times[0]) / min(times[1])
     sides = [one.ask('about')]
     kernels = two.ask('kernels')
     one.end()
     two.end()
+    notes = {'loop_gain': loop, 'loop_gains': gains, 'of_loop': value / loop, 'kernels': kernels}
     row = Row('resnet50, 2 threads over 1', 2, times[1], times[0], 'one thread', 'ms', lambda ns: ns * 1e-6,
-              {'loop_gain': loop, 'loop_gains': gains, 'of_loop': value / loop, 'kernels': kernels})
-    return Result('scaling', 2, [row], [
-        'resnet50 gains %.3f [%s, %s] from the second thread, a loop of multiply-adds %.3f (%.3f to %.3f) in the same '
-        'run: %.1f %% of that (bar: 92 %%)' % (value, number(low), number(high), loop, min(gains), max(gains),
-                                              100 * value / loop)], [], sides)
+              notes)
+    text = ('resnet50 gains %.3f [%s, %s] from the second thread (%.3f by the fastest rounds), a loop of multiply-adds '
+            '%.3f (%.3f to %.3f) in the same run' % (value, number(low), number(high), fastest, loop, min(gains),
+                                                     max(gains)))
+    return Result('scaling', 2, [row], [text], [], sides)
 
 
-# ---- what is printed ----
-
-def number(v):
-    return '-' if v is None else '%.2f' % v
-
-
-def figure(v):
-    return '%.3g' % v if v < 1000 else '%.0f' % v
-
-
-def as_json(results):
-    out = []
-    for result in results:
-        for r in result.rows:
-            value, low, high = ratio_interval(r.ours_ns, r.peer_ns)
-            out.append({'case': r.case, 'threads': r.threads, 'ours': r.scale(median(r.ours_ns)),
-                        'peer': r.scale(median(r.peer_ns)), 'peer_name': r.peer_name, 'unit': r.unit,
-                        'ratio': value, 'low': low, 'high': high})
-    return out
-
-
-def mean_line(rows, what):
-    mean = geometric_mean([ratio_interval(r.ours_ns, r.peer_ns)[0] for r in rows])
-    return '- geometric mean%s: %s over %d cases' % (what, number(mean), len(rows))
-
-
-def means(result):
-    rows = result.rows
-    if not rows or result.mode == 'scaling':
-        return []
-    least = min(rows, key=lambda r: ratio_interval(r.ours_ns, r.peer_ns)[0])
-    lines = []
-    for b, what in (('b=var', ', packing inside the call (b=var)'), ('b=const', ', prepacked (b=const)')):
-        some = [r for r in rows if r.case.endswith(b)]
-        if some:
-            lines.append(mean_line(some, what))
-    lines = lines or [mean_line(rows, '')]
-    return lines + ['- least: %s for %s' % (number(ratio_interval(least.ours_ns, least.peer_ns)[0]), least.case)]
-
-
-def extra_columns(mode):
-    """Headings, and how to fill them from the notes of a row."""
-    percent = lambda key: lambda n: '%.0f %%' % (100 * n[key])
-    if mode == 'gemm':
-        return [('ours of peak', percent('of_peak')), ('peer of peak', percent('peer_of_peak'))]
-    if mode == 'skinny':
-        return [('ours of peak', percent('of_peak')), ('ours of DRAM', percent('of_dram')),
-                ('routine', lambda n: n['routine'])]
-    if mode == 'models':
-        return [('peer gains by optimising', lambda n: '%.2f' % n['peer_own_gain']),
-                ('ours outside GEMM, conv, attention', percent('not_heavy')), ('of that, epilogues', percent('epilogues'))]
-    return []
-
-
-def markdown(o, result):
-    extra = extra_columns(result.mode)
-    head = ['case', 'threads', 'ours', 'peer', 'unit', 'ratio', '[low, high]'] + [e[0] for e in extra] + ['difference']
-    lines = ['| ' + ' | '.join(head) + ' |', '|' + '---|' * len(head)]
-    for r in result.rows:
-        value, low, high = ratio_interval(r.ours_ns, r.peer_ns)
-        cells = [r.case, str(r.threads), figure(r.scale(median(r.ours_ns))), figure(r.scale(median(r.peer_ns))), r.unit,
-                 number(value), '[%s, %s]' % (number(low), number(high))]
-        cells += [e[1](r.notes) for e in extra]
-        cells.append('%.1e' % r.notes['difference'] if 'difference' in r.notes else '-')
-        lines.append('| ' + ' | '.join(cells) + ' |')
-    lines.append('')
-    lines += means(result) + ['- ' + n for n in result.notes] + ['- skip: ' + s for s in result.skipped]
-    return '\n'.join(lines) + '\n'
-
-
-def about(o, result):
-    """Date, machine, versions and method of a result, in one paragraph."""
-    ridge = result.sides[0]
-    who = {'gemm': 'OpenBLAS', 'skinny': 'OpenBLAS', 'conv': 'ONNX Runtime', 'models': 'ONNX Runtime'}.get(result.mode)
-    text = '%s; %s, %s; kernel %s; ridge %s (%s, lanes %s)' % (
-        datetime.date.today().isoformat(), ridge[4], ridge[2], os.uname().release, ridge[0], revision(), ridge[3])
-    if who == 'OpenBLAS':
-        text += '; %s, core %s' % (' '.join(result.sides[1][0].split()[:2]), result.sides[1][1])
-    elif who:
-        text += '; %s %s' % (who, result.sides[1][0])
-    text += '; %d thread%s; %d rounds of %g ms or one call; spinning %s' % (
-        result.threads, '' if result.threads == 1 else 's', o.rounds, o.round_ns / 1e6,
-        'as the peer has it' if o.spin else 'off')
-    return text + (' (`--quick`: provisional)' if o.quick else '')
-
-
-def revision():
-    got = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty'], stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True)
-    return got.stdout.strip() or 'no revision'
-
-
-TITLES = {'gemm': 'GEMM against OpenBLAS', 'skinny': 'Skinny products against OpenBLAS',
-          'conv': 'Convolutions against ONNX Runtime', 'models': 'Models against ONNX Runtime',
-          'scaling': 'Two threads against one'}
-
-
-def section(o, result):
-    threads = '' if result.mode == 'scaling' else ', %d thread%s' % (result.threads, '' if result.threads == 1 else 's')
-    return '### %s%s\n\n%s.\n\n%s' % (TITLES[result.mode], threads, about(o, result), markdown(o, result))
-
+# ---- what is kept ----
 
 def write_section(o, result):
     """Replaces the marked section of docs/benchmarks.md, or appends it."""
@@ -538,13 +405,25 @@ def parse():
     p.add_argument('--build', default='build')
     p.add_argument('--ridge', action='append', default=[])
     o = p.parse_args()
+    if not re.fullmatch('[1-9][0-9]*(,[1-9][0-9]*)*', o.threads):
+        p.error('--threads %s: one number or more, such as 1,2' % o.threads)
     o.threads = [int(t) for t in o.threads.split(',')]
+    if o.only and o.write:
+        p.error('--write puts whole tables into docs/benchmarks.md, --only measures a part of one')
     o.rounds = o.rounds or (5 if o.quick else 15)
     o.round_ns = 10e6 if o.quick else 40e6
     o.build = os.path.abspath(o.build)
     o.work = os.path.join(o.build, 'bench-peers')
     os.makedirs(o.work, exist_ok=True)
     return o
+
+
+def measure(o, threads):
+    if o.mode in ('gemm', 'skinny'):
+        return products(o, threads, o.mode)
+    if o.mode == 'conv':
+        return convolutions(o, threads)
+    return models(o, threads) if o.mode == 'models' else scaling(o)
 
 
 def main():
@@ -554,9 +433,7 @@ def main():
     try:
         for threads in [2] if o.mode == 'scaling' else o.threads:
             log(o, 'bench-peers: %s, %d thread%s' % (o.mode, threads, '' if threads == 1 else 's'))
-            results.append({'gemm': lambda: products(o, threads, 'gemm'), 'skinny': lambda: products(o, threads, 'skinny'),
-                            'conv': lambda: convolutions(o, threads), 'models': lambda: models(o, threads),
-                            'scaling': lambda: scaling(o)}[o.mode]())
+            results.append(measure(o, threads))
     except Skip as e:
         print('bench-peers: skip: %s' % e, file=sys.stderr)
         return SKIP
