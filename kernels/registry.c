@@ -15,6 +15,7 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_blas_conv,
 	&rg_kernels_blas_conv_transpose,
 	&rg_kernels_blas_gemm,
+	RG_GENERIC_TABLE_LIST(attention),
 	RG_GENERIC_TABLE_LIST(binary),
 	RG_GENERIC_TABLE_LIST(conv),
 	RG_GENERIC_TABLE_LIST(depthwise),

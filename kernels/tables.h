@@ -26,6 +26,7 @@ extern const struct rg_kernel_table rg_kernels_blas_gemm;
 #define RG_EWISE_FAMILY_LIST(name) &rg_ewise_##name
 #define RG_GENERIC_TABLE_LIST(name) &rg_kernels_generic_##name
 #endif
+RG_GENERIC_TABLE(attention);
 RG_GENERIC_TABLE(binary);
 RG_GENERIC_TABLE(conv);
 RG_GENERIC_TABLE(depthwise);

@@ -10,7 +10,7 @@
 #include "guard.h"
 #include "kernels/kernel.h"
 
-enum { NN_MAX_IO = 9, NN_MAX_BLOCKS = 4 * NN_MAX_IO, NN_MAX_ATTRS = 16, NN_MAX_LIST = 16 };
+enum { NN_MAX_IO = 18, NN_MAX_BLOCKS = 4 * NN_MAX_IO, NN_MAX_ATTRS = 16, NN_MAX_LIST = 16 };
 
 struct nn_case {
 	char what[400];               /* for messages */
