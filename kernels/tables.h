@@ -30,6 +30,7 @@ RG_GENERIC_TABLE(attention);
 RG_GENERIC_TABLE(binary);
 RG_GENERIC_TABLE(conv);
 RG_GENERIC_TABLE(depthwise);
+RG_GENERIC_TABLE(depthwise_channels);
 RG_GENERIC_TABLE(direct);
 RG_GENERIC_TABLE(gemm);
 RG_GENERIC_TABLE(fused);

@@ -43,6 +43,7 @@ struct job {
 	int64_t mr, mc, kc, panels, pixel_blocks, channel_blocks;
 	/* channels in vectors */
 	bool gathers;             /* X' is gathered; else read as it lies */
+	int64_t turn_row;         /* floats from one row of Y' to the next */
 	struct rg_multiply_plan mul;
 	/* scratch in floats */
 	int64_t copy_floats, taps_floats, gather_floats, turn_floats, lane_floats;
@@ -81,6 +82,13 @@ static bool few_pixels(const struct job *j)
 	return j->w.group == 1 && j->m >= RG_VEC && pixels <= 8 * RG_TILE_COLS && in_vectors * 100 > pixels * 106;
 }
 
+/* Room of a panel: a line more than it has, for what is copied too much, and so that
+ * panels do not fall on the same sets of a cache. */
+RG_INLINE int64_t panel_floats(const struct job *j)
+{
+	return (j->kc + 1) * RG_TILE_COLS;
+}
+
 static void cut_pixels(struct job *j, int lanes)
 {
 	const struct rg_kernel_caches *cache = rg_kernel_caches();
@@ -106,7 +114,7 @@ static void cut_pixels(struct job *j, int lanes)
 	j->pixel_blocks = ceil_div(panels, j->panels);
 	j->channel_blocks = ceil_div(rows, j->mc);
 	j->mc *= j->mr;
-	j->lane_floats = j->panels * j->kc * RG_TILE_COLS + 2 * RG_TILE_COLS;
+	j->lane_floats = j->panels * panel_floats(j);
 }
 
 static bool cut_channels(struct job *j, int lanes)
@@ -116,7 +124,9 @@ static bool cut_channels(struct job *j, int lanes)
 	j->gathers = j->copies || j->w.kernel_count != 1;
 	if (j->gathers)
 		j->gather_floats = ceil_div(rg_multiply_packed_a_floats(j->w.out_count, j->taps), 16) * 16;
-	j->turn_floats = ceil_div(j->w.out_count * j->m, 16) * 16;
+	/* never a power of two from pixel to pixel: all would fall on the same sets of a cache */
+	j->turn_row = (ceil_div(j->m, 16) | 1) * 16;
+	j->turn_floats = j->w.out_count * j->turn_row;
 	if (!rg_multiply_plan_make(&j->mul, j->w.out_count, j->m, j->taps, 1, &a, j->gathers, &b, true, lanes))
 		return false;
 	j->lane_floats = 0;
@@ -308,34 +318,40 @@ RG_INLINE void copy_run(float *to, const float *from, int64_t n, const bool may_
 			to[i] = from[i];
 }
 
-/* Taps [t0, t1) of one panel. */
-static void gather_panel(const struct job *j, const float *x, const struct panel *p, int64_t t0, int64_t t1, float *to)
+RG_INLINE void gather_runs(const struct job *j, const float *in, const struct panel *p, float *to)
+{
+	const struct run *last = &p->runs[p->n_runs - 1];
+
+	/* columns that are not there must not be garbage: it could be slow to add */
+	if (last->at + last->n < RG_TILE_COLS)
+		for (int v = 0; v < RG_TILE_VECS; v++)
+			rg_vec_store(to + v * RG_VEC, (rg_vec){ 0 });
+	for (const struct run *r = p->runs; r <= last; r++) {
+		if (j->copies)
+			copy_run(to + r->at, in + r->from, r->n, true);
+		else
+			copy_run(to + r->at, in + r->from, r->n, false);
+	}
+}
+
+/* Taps [t0, t1) of `n` panels; taps outside, since pixels of a tap lie together. */
+static void gather(const struct job *j, const float *x, const struct panel *panels, int64_t n, int64_t t0, int64_t t1,
+		   float *to)
 {
 	struct tap tap = tap_start(j, x, t0);
+	int64_t step = panel_floats(j);
 
-	if (p->whole) {
-		int64_t from = p->runs[0].from;
-
-		for (int64_t t = t0; t < t1; t++, to += RG_TILE_COLS, tap_next(j, &tap)) {
-			const float *in = tap.at + j->tap_column[tap.k] + from;
-
-			for (int v = 0; v < RG_TILE_VECS; v++)
-				rg_vec_store(to + v * RG_VEC, rg_vec_load(in + v * RG_VEC));
-		}
-		return;
-	}
 	for (int64_t t = t0; t < t1; t++, to += RG_TILE_COLS, tap_next(j, &tap)) {
 		const float *in = tap.at + j->tap_column[tap.k];
+		float *row = to;
 
-		/* columns that are not there must not be garbage: it could be slow to add */
-		if (p->n_runs == 0 || p->runs[p->n_runs - 1].at + p->runs[p->n_runs - 1].n < RG_TILE_COLS)
+		for (int64_t i = 0; i < n; i++, row += step) {
+			if (!panels[i].whole) {
+				gather_runs(j, in, &panels[i], row);
+				continue;
+			}
 			for (int v = 0; v < RG_TILE_VECS; v++)
-				rg_vec_store(to + v * RG_VEC, (rg_vec){ 0 });
-		for (int i = 0; i < p->n_runs; i++) {
-			if (j->copies)
-				copy_run(to + p->runs[i].at, in + p->runs[i].from, p->runs[i].n, true);
-			else
-				copy_run(to + p->runs[i].at, in + p->runs[i].from, p->runs[i].n, false);
+				rg_vec_store(row + v * RG_VEC, rg_vec_load(in + panels[i].runs[0].from + v * RG_VEC));
 		}
 	}
 }
@@ -368,8 +384,7 @@ static void work_pixels(void *arg, int64_t begin, int64_t end, int lane)
 		for (int64_t t0 = 0; t0 < j->taps || t0 == 0; t0 += j->kc) {
 			int64_t kc = min(j->kc, j->taps - t0);
 
-			for (int64_t i = 0; i < n; i++)
-				gather_panel(j, x, &panels[i], t0, t0 + kc, room + i * j->kc * RG_TILE_COLS);
+			gather(j, x, panels, n, t0, t0 + kc, room);
 			t.add = t0 > 0;
 			t.last = t0 + kc == j->taps;
 			for (int64_t i = 0; i < n; i++) {
@@ -381,7 +396,7 @@ static void work_pixels(void *arg, int64_t begin, int64_t end, int lane)
 					rg_multiply_tile(min(j->mr, m1 - m), kc,
 							 j->packed ? wt + m * j->taps + t0 * j->mr : wt + m * j->taps + t0,
 							 j->packed ? j->mr : j->taps, !j->packed,
-							 room + i * j->kc * RG_TILE_COLS, RG_TILE_COLS, &t);
+							 room + i * panel_floats(j), RG_TILE_COLS, &t);
 				}
 			}
 		}
@@ -420,25 +435,36 @@ static void work_gather(void *arg, int64_t begin, int64_t end, int lane)
 	}
 }
 
-/* Items are output channels: turns Y', with what of the epilogue lies by pixels. */
+enum { TURN = 16 };
+
+/* Items are blocks of output channels: turns Y', with what of the epilogue lies by pixels.
+ * Reads along Y', so that a line is read once; what is written of a block fits L1. */
 static void work_turn(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct job *j = arg;
-	int64_t pixels = j->w.out_count;
+	int64_t pixels = j->w.out_count, m1 = min(end * TURN, j->m);
 
-	for (int64_t m = begin; m < end; m++) {
-		int64_t at = (j->image * j->w.c_out + m) * pixels;
+	for (int64_t m = begin * TURN; m < m1; m += TURN) {
+		int64_t at = (j->image * j->w.c_out + m) * pixels, n = min(TURN, m1 - m);
 		float *y = j->y + at;
 
-		for (int64_t p = 0; p < pixels; p++)
-			y[p] = j->turned[p * j->m + m];
+		for (int64_t p = 0; p < pixels; p++) {
+			const float *from = j->turned + p * j->turn_row + m;
+
+			if (n == TURN)
+				for (int64_t i = 0; i < TURN; i++)
+					y[i * pixels + p] = from[i];
+			else
+				for (int64_t i = 0; i < n; i++)
+					y[i * pixels + p] = from[i];
+		}
 		if (!j->residual)
 			continue;
-		for (int64_t p = 0; p < pixels; p++) {
-			float v = y[p] + j->residual[at + p];
+		for (int64_t i = 0; i < n * pixels; i++) {
+			float v = y[i] + j->residual[at + i];
 
 			v = j->e.clip && j->e.low > v ? j->e.low : v;
-			y[p] = j->e.clip && j->e.high < v ? j->e.high : v;
+			y[i] = j->e.clip && j->e.high < v ? j->e.high : v;
 		}
 	}
 }
@@ -459,12 +485,12 @@ static void run_channels(struct job *j, const struct rg_par *par)
 	mul.b = (struct rg_matrix){ .row = 1, .col = j->taps, .packed = j->packed };
 	/* one pixel: the channels of Y' are those of Y */
 	mul.c = j->w.out_count == 1 && !j->residual ? j->y + j->image * j->w.c_out : j->turned;
-	mul.c_row = j->m;
+	mul.c_row = j->turn_row;
 	if (j->gathers)
 		par->run(par, j->taps, rg_grain(8 * j->w.out_count), work_gather, j);
 	rg_multiply_run(&mul, par);
 	if (mul.c == j->turned)
-		par->run(par, j->m, rg_grain(8 * j->w.out_count), work_turn, j);
+		par->run(par, ceil_div(j->m, TURN), rg_grain(4 * TURN * j->w.out_count), work_turn, j);
 }
 
 /* ---- the call ---- */

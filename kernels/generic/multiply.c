@@ -240,6 +240,14 @@ static void start_lane(struct lane *l, const struct rg_multiply *mul, int lane)
 	l->row_block = -1;
 }
 
+/* The part of the next panel that is fetched while one tile is computed: packed weights
+ * often come from memory, and a panel is read once by the tiles of a column. */
+RG_INLINE void fetch(const float *next, int64_t floats)
+{
+	for (int64_t i = 0; i < floats; i += 16)
+		__builtin_prefetch(next + i, 0, 2);
+}
+
 /* Panels [j0, j1) of one block of k, for rows [row, end). */
 static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, int64_t j1, int64_t i0, int64_t kc)
 {
@@ -248,6 +256,8 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 	const float *packed_a = p->pack_a ? l->room_a : l->a.packed ? l->a.packed + row * p->k : NULL;
 	bool by_row = !packed_a && l->a.col == 1;
 	int64_t a_stride = packed_a ? p->mr : by_row ? l->a.row : l->a.col;
+	int64_t tiles_here = ceil_div(end - row, p->mr), share = ceil_div(kc * RG_TILE_COLS, tiles_here);
+	int64_t next = (j1 - j0 > 1 ? p->k : kc) * RG_TILE_COLS;
 	struct rg_tile t = { .c_row = mul->c_row, .add = i0 > 0, .last = i0 + kc == p->k, .e = mul->e };
 
 	for (int64_t j = j0; j < j1; j++) {
@@ -277,6 +287,8 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 				j += wide - 1;
 				break; /* there are no more rows */
 			}
+			if (l->packed_b && share < kc * RG_TILE_COLS)
+				fetch(b + next + (r - row) / p->mr * share, share);
 			tiles[by_row][rows - 1][t.cols > RG_VEC](kc, a, a_stride, b, b_step, &t);
 		}
 	}

@@ -75,40 +75,61 @@ RG_INLINE void rg_plane_copy_row(float *restrict to, const float *restrict in, i
 {
 	int64_t i = 0;
 
-	if (stride == 1)
+	if (stride == 1) {
 		for (; i + RG_VEC <= n; i += RG_VEC)
 			rg_vec_store(to + i, rg_vec_load(in + i));
+		if (i < n && n >= RG_VEC) { /* again the end of it */
+			rg_vec_store(to + n - RG_VEC, rg_vec_load(in + n - RG_VEC));
+			return;
+		}
+	}
 	for (; i < n; i++)
 		to[i] = in[i * stride];
 }
 
-/* Input plane x to `to`; every element of it is written. */
+RG_INLINE void rg_plane_zero(float *to, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		to[i] = 0;
+}
+
+/* Rows [r0, r1) of one phase, whose elements [first, end) lie in the input from `in` on. */
+RG_INLINE void rg_plane_copy_rows(const struct rg_plane *p, const float *in, float *to, int64_t r0, int64_t r1,
+				  int64_t first, int64_t end, const int64_t stride)
+{
+	for (int64_t r = r0; r < r1; r++, to += p->pitch, in += p->row_step * p->iw) {
+		rg_plane_zero(to, first);
+		rg_plane_copy_row(to + first, in, end - first, stride);
+		rg_plane_zero(to + end, p->phase - end);
+	}
+}
+
+/* Input plane x to `to`; every element of its rows is written. */
 static void rg_plane_copy(const struct rg_plane *p, const float *x, float *to)
 {
-	for (int64_t r = 0; r < p->rows; r++) {
-		int64_t from_row = r * p->row_step - p->top;
-		const float *in = x + from_row * p->iw;
+	/* rows [r0, r1) are rows of the input */
+	int64_t r0 = (p->top + p->row_step - 1) / p->row_step, r1 = (p->ih + p->top - 1) / p->row_step + 1;
 
-		for (int64_t s = 0; s < p->phases; s++, to += p->phase) {
-			/* element i is column i * sw + s - left of the input */
-			int64_t base = s - p->left, first, end;
+	r0 = r0 > p->rows ? p->rows : r0;
+	r1 = r1 > p->rows ? p->rows : r1 < r0 ? r0 : r1;
+	rg_plane_zero(to, r0 * p->pitch);
+	rg_plane_zero(to + r1 * p->pitch, (p->rows - r1) * p->pitch);
+	for (int64_t s = 0; s < p->phases; s++) {
+		/* element i is column i * sw + s - left of the input */
+		int64_t base = s - p->left, first = base < 0 ? (-base + p->sw - 1) / p->sw : 0;
+		int64_t end = base >= p->iw ? 0 : (p->iw - base + p->sw - 1) / p->sw;
+		float *row = to + r0 * p->pitch + s * p->phase;
+		const float *in;
 
-			first = base < 0 ? (-base + p->sw - 1) / p->sw : 0;
-			end = base >= p->iw ? 0 : (p->iw - base + p->sw - 1) / p->sw;
-			end = end > p->phase ? p->phase : end;
-			if (from_row < 0 || from_row >= p->ih || end <= first)
-				first = end = p->phase;
-			for (int64_t i = 0; i < first; i++)
-				to[i] = 0;
-			if (p->sw == 1)
-				rg_plane_copy_row(to + first, in + base + first, end - first, 1);
-			else if (p->sw == 2)
-				rg_plane_copy_row(to + first, in + base + first * 2, end - first, 2);
-			else
-				rg_plane_copy_row(to + first, in + base + first * p->sw, end - first, p->sw);
-			for (int64_t i = end; i < p->phase; i++)
-				to[i] = 0;
-		}
+		first = first > p->phase ? p->phase : first;
+		end = end > p->phase ? p->phase : end < first ? first : end;
+		in = x + (r0 * p->row_step - p->top) * p->iw + base + first * p->sw;
+		if (p->sw == 1)
+			rg_plane_copy_rows(p, in, row, r0, r1, first, end, 1);
+		else if (p->sw == 2)
+			rg_plane_copy_rows(p, in, row, r0, r1, first, end, 2);
+		else
+			rg_plane_copy_rows(p, in, row, r0, r1, first, end, p->sw);
 	}
 }
 

@@ -144,6 +144,9 @@ RG_INLINE void rg_tile_run(int64_t k, const float *a, int64_t a_stride, const fl
 
 	RG_TILE_EACH(rows, vecs)
 		sum[r][v] = (rg_vec){ 0 };
+	/* Where the sums go is needed only at the end, and is far apart. */
+	_Pragma("GCC unroll 12") for (int r = 0; r < rows; r++)
+		__builtin_prefetch(t->c + r * t->c_row, 1);
 	for (int64_t i = 0; i < k; i++) {
 		rg_vec bv[RG_TILE_VECS];
 
