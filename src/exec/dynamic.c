@@ -297,6 +297,32 @@ static int need_scratch(struct rg_dynamic *d, size_t bytes, struct rg_error *err
 	return 0;
 }
 
+static void swap_data(struct rg_tensor *a, struct rg_tensor *b)
+{
+	void *data = a->data;
+
+	a->data = b->data;
+	b->data = data;
+}
+
+/* With the values that sizes depend on, but what the kernel would pack only where it stays. */
+static size_t scratch_of(const struct rg_site *s, const struct choice *c, const struct rg_call *call)
+{
+	struct rg_dynamic *d = s->d;
+	size_t bytes;
+
+	if (!c->kernel->scratch_bytes)
+		return 0;
+	for (int k = 0; k < s->n->n_in && k < 32; k++)
+		if (c->kernel->packs >> k & 1)
+			swap_data(&d->in[k], &d->known[k]);
+	bytes = c->kernel->scratch_bytes(call, s->par->lanes);
+	for (int k = 0; k < s->n->n_in && k < 32; k++)
+		if (c->kernel->packs >> k & 1)
+			swap_data(&d->in[k], &d->known[k]);
+	return bytes;
+}
+
 static int make_outputs(const struct rg_site *s, struct rg_error *err)
 {
 	for (int o = 0; o < s->n->n_out; o++) {
@@ -328,7 +354,7 @@ static int run_kernel(const struct rg_site *s, struct rg_error *err)
 		if (d->in[k].dtype != RG_UNDEFINED && !d->in[k].data)
 			d->in[k].data = d->out; /* never read: there are no elements */
 	call.prepared = c->prepared;
-	bytes = c->kernel->scratch_bytes ? c->kernel->scratch_bytes(&call, s->par->lanes) : 0;
+	bytes = scratch_of(s, c, &call);
 	if (need_scratch(d, bytes, err) || make_outputs(s, err))
 		return err->code;
 	call.scratch = bytes ? d->scratch : NULL;
