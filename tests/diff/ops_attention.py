@@ -76,8 +76,11 @@ def gqa(g, name):
     # Without these outputs ONNX Runtime does not look at the cache that comes in.
     present = room is not None or g.chance(0.8)
     n = g.count
-    g.count += 6
+    g.count += 7
     names = [f'v{n}'] + ([f'v{n + 1}', f'v{n + 2}'] if present else [])
+    if present and valid is None and all(f == seq for f in fresh) and g.chance(0.2):
+        attrs['qk_output'] = g.int(1, 2)
+        names.append(f'v{n + 6}')
     args = ins + more + ([None] * 4 + [valid] if valid is not None else [])
     node = helper.make_node('GroupQueryAttention', [v.name if v else '' for v in args], names, name=f'n{len(g.nodes)}', domain=MS,
                             **{k: v for k, v in attrs.items() if v is not None})
