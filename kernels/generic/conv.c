@@ -379,6 +379,7 @@ static void work_pixels(void *arg, int64_t begin, int64_t end, int lane)
 
 		e.bias = j->e.bias ? j->e.bias + g * j->m : NULL;
 		e.residual = j->residual ? j->residual + channel * j->w.out_count : NULL;
+		e.residual_row = j->w.out_count;
 		for (int64_t i = 0; i < n; i++)
 			find_panel(j, first + i * RG_TILE_COLS, &panels[i]);
 		for (int64_t t0 = 0; t0 < j->taps || t0 == 0; t0 += j->kc) {
