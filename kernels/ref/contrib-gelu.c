@@ -11,13 +11,13 @@
 
 static double gelu(double x)
 {
-	return 0.5 * x * (1 + erf(x * M_SQRT1_2));
+	return 0.5 * x * erfc(-x * M_SQRT1_2); /* 1 + erf loses all digits for negative x */
 }
 
 /* sqrt(2 / pi) = 2/sqrt(pi) * 1/sqrt(2) */
 static double gelu_tanh(double x)
 {
-	return 0.5 * x * (1 + tanh(M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x)));
+	return x / (1 + exp(-2 * M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x)));
 }
 
 /* y = f(x + bias), the bias a list for the last dimension, or absent. */

@@ -120,9 +120,11 @@ PLAIN(relu, AT_LEAST(v, (T)0))
 PLAIN(softplus, SOFTPLUS(v))
 PLAIN(softsign, v / ((T)1 + fabs(v)))
 PLAIN(mish, v * tanh(SOFTPLUS(v)))
-PLAIN(gelu_erf, (T)0.5 * v * ((T)1 + erf(v * (T)M_SQRT1_2)))
-/* sqrt(2 / pi) = 2/sqrt(pi) * 1/sqrt(2) */
-PLAIN(gelu_tanh, (T)0.5 * v * ((T)1 + tanh((T)(M_2_SQRTPI * M_SQRT1_2) * (v + (T)0.044715 * v * v * v))))
+/* 1 + erf and 1 + tanh lose all digits for negative v: 1 + erf(a) = erfc(-a), and
+ * (1 + tanh(a)) / 2 = 1 / (1 + exp(-2 a)). sqrt(2 / pi) = 2/sqrt(pi) * 1/sqrt(2). */
+PLAIN(gelu_erf, (T)(0.5 * (double)v * erfc(-(double)v * M_SQRT1_2)))
+PLAIN(gelu_tanh, (T)((double)v / (1 + exp(-2 * M_2_SQRTPI * M_SQRT1_2 *
+					  ((double)v + 0.044715 * (double)v * (double)v * (double)v)))))
 WITH_ATTRS(hardsigmoid, "alpha", 0.2f, "beta", 0.5f, AT_MOST(AT_LEAST(A * v + B, (T)0), (T)1))
 WITH_ATTRS(leakyrelu, "alpha", 0.01f, "", 0, v < 0 ? A * v : v)
 WITH_ATTRS(thresholdedrelu, "alpha", 1, "", 0, v > A ? v : (T)0)
