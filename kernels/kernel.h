@@ -42,12 +42,19 @@ struct rg_traffic {
 	int64_t read_bytes, write_bytes; /* moved between registers and L1; -1 unknown */
 };
 
+enum rg_kernel_flags {
+	/* No test machine has run it: it is chosen only after a self-check against the
+	 * reference (kernels/proof.h), which its operator must have calls for. */
+	RG_KERNEL_UNPROVEN = 1u << 0,
+};
+
 struct rg_kernel {
 	const char *op_type;
 	const char *domain;      /* "" */
 	const char *name;        /* "ref", "openblas", "depthwise", ... stored with every span */
 	uint32_t isa;            /* bits of enum rg_isa that it needs; 0: any CPU */
 	int rank;                /* ref is 0; among those that support a call the highest wins */
+	uint32_t flags;          /* bits of enum rg_kernel_flags */
 	/* Can it run this call? NULL: any types and shapes that inference accepts. */
 	bool (*supports)(const struct rg_call *c);
 	/* Scratch for `lanes` lanes. NULL: none. */
@@ -72,7 +79,8 @@ const struct rg_kernel *rg_kernel_at(int i);
 int rg_kernel_list(const char *domain, const char *op_type, const struct rg_kernel *const **out);
 /* The kernel of that name for an operator, or NULL. */
 const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, const char *name);
-/* The best one for a call within `isa`, or NULL when there is none. */
+/* The best one for a call within `isa`, or NULL when there is none. One that needs a
+ * self-check and fails it is passed over (rg_kernel_refusal says why). */
 const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa);
 /* The same among those that do not have one of these names (--without-kernel). */
 const struct rg_kernel *rg_kernel_select_without(const struct rg_call *c, uint32_t isa, int n_without,
@@ -85,6 +93,9 @@ struct rg_kernel_table {
 	const struct rg_kernel *kernels;
 	int count;
 };
+/* For tests: kernels beside those that are compiled in. Before the first look-up only. */
+void rg_kernel_inject(const struct rg_kernel_table *table);
+
 #define RG_KERNEL_TABLE(name, array) \
 	const struct rg_kernel_table name = { array, (int)(sizeof(array) / sizeof((array)[0])) }
 

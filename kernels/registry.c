@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/proof.h"
 #include "kernels/tables.h"
 
 static const struct rg_kernel_table *const tables[] = {
@@ -89,23 +90,39 @@ static const struct rg_kernel_table *const tables[] = {
 #define MAX_KERNELS 4096
 #define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 
+static const struct rg_kernel_table none;
+static const struct rg_kernel_table *injected = &none;
+
+void rg_kernel_inject(const struct rg_kernel_table *table)
+{
+	injected = table;
+}
+
+static const struct rg_kernel_table *table_at(int t)
+{
+	return t < N_TABLES ? tables[t] : t == N_TABLES ? injected : NULL;
+}
+
 int rg_kernel_count(void)
 {
+	const struct rg_kernel_table *table;
 	int n = 0;
 
-	for (int t = 0; t < N_TABLES; t++)
-		n += tables[t]->count;
+	for (int t = 0; (table = table_at(t)); t++)
+		n += table->count;
 	return n;
 }
 
 const struct rg_kernel *rg_kernel_at(int i)
 {
+	const struct rg_kernel_table *table;
+
 	if (i < 0)
 		return NULL;
-	for (int t = 0; t < N_TABLES; t++) {
-		if (i < tables[t]->count)
-			return &tables[t]->kernels[i];
-		i -= tables[t]->count;
+	for (int t = 0; (table = table_at(t)); t++) {
+		if (i < table->count)
+			return &table->kernels[i];
+		i -= table->count;
 	}
 	return NULL;
 }
@@ -148,10 +165,11 @@ static void sort_kernels(void)
 {
 	static const struct rg_kernel *room[MAX_KERNELS];
 	static struct entry all[MAX_KERNELS];
+	const struct rg_kernel_table *table;
 
-	for (int t = 0; t < N_TABLES; t++)
-		for (int i = 0; i < tables[t]->count && n_sorted < MAX_KERNELS; i++, n_sorted++)
-			all[n_sorted] = (struct entry){ &tables[t]->kernels[i], n_sorted };
+	for (int t = 0; (table = table_at(t)); t++)
+		for (int i = 0; i < table->count && n_sorted < MAX_KERNELS; i++, n_sorted++)
+			all[n_sorted] = (struct entry){ &table->kernels[i], n_sorted };
 	qsort(all, (size_t)n_sorted, sizeof(all[0]), compare_entries);
 	for (int i = 0; i < n_sorted; i++)
 		room[i] = all[i].k;
@@ -209,7 +227,8 @@ const struct rg_kernel *rg_kernel_select_without(const struct rg_call *c, uint32
 
 		if ((k->isa & ~isa) || (best && k->rank <= best->rank))
 			continue;
-		if (!rg_kernel_is_one_of(k, n_without, without) && (!k->supports || k->supports(c)))
+		if (!rg_kernel_is_one_of(k, n_without, without) && (!k->supports || k->supports(c)) &&
+		    !rg_kernel_refusal(k))
 			best = k;
 	}
 	return best;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "kernels/proof.h"
 #include "sys/cpu.h"
 
 static bool names_op(const char *want, const struct rg_node *n)
@@ -142,17 +143,25 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 		     const struct rg_kernel **kernel, const char **reason, struct rg_error *err)
 {
 	const struct rg_kernel *asked, *best, *const *list;
+	const struct rg_kernel *passed_over = NULL;
+	const char *refusal;
 	int i, count, able = 0, rc;
 	bool by_node;
 
 	rc = find_override(c, opt, &asked, &by_node, err);
 	if (rc)
 		return rc;
-	if (asked && supports(asked, c)) {
+	refusal = asked ? rg_kernel_refusal(asked) : NULL;
+	if (asked && !refusal && supports(asked, c)) {
 		*kernel = asked;
 		*reason = rg_arena_strdup(arena, by_node ? "asked for by node name" :
 							   "asked for by operator type");
 		return *reason ? 0 : rg_error_nomem(err, 32);
+	}
+	if (refusal && by_node) {
+		rg_error_set(err, RG_EUSAGE, "kernel '%s' of %s may not run: %s", asked->name, c->node->op_type, refusal);
+		return rg_error_hint(err, "leave out  --kernel %s=%s, and report what  ridge doctor  says", c->node->name,
+				     asked->name);
 	}
 	if (asked && by_node) {
 		rg_error_set(err, RG_EUSAGE, "kernel '%s' cannot run this node: its types or shapes are not "
@@ -163,11 +172,20 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 	if (!best)
 		return rg_select_no_kernel(c, err);
 	count = rg_kernel_list(c->node->domain, c->node->op_type, &list);
-	for (i = 0; i < count; i++)
-		able += !(list[i]->isa & ~opt->isa) && !rg_kernel_is_one_of(list[i], opt->n_without, opt->without) &&
-			supports(list[i], c);
+	for (i = 0; i < count; i++) {
+		bool can = !(list[i]->isa & ~opt->isa) && !rg_kernel_is_one_of(list[i], opt->n_without, opt->without) &&
+			   supports(list[i], c);
+
+		if (can && list[i]->rank > best->rank)
+			passed_over = list[i]; /* nothing else stands above the best */
+		else
+			able += can;
+	}
 	*kernel = best;
-	if (asked)
+	if (passed_over)
+		*reason = rg_arena_printf(arena, "rank %d, the highest of %d that can run it; '%s' was passed over: %s",
+					  best->rank, able, passed_over->name, rg_kernel_refusal(passed_over));
+	else if (asked)
 		*reason = rg_arena_printf(arena, "'%s' was asked for and cannot run it; rank %d is the "
 					  "highest of %d that can", asked->name, best->rank, able);
 	else if (able == 1)

@@ -1,0 +1,64 @@
+/* See proof-calls.h. Sizes are odd, and beyond two vectors of 16 in what is innermost. */
+#include "kernels/proof-calls.h"
+
+#include <string.h>
+
+#include "graph/op.h"
+
+#define INTS(NAME, N, ...) { .name = NAME, .n = N, .v = { __VA_ARGS__ } }
+#define INT(NAME, V) { .name = NAME, .v = { V } }
+#define TEXT(NAME, S) { .name = NAME, .n = -1, .s = S }
+#define PADS(P) INTS("pads", 4, P, P, P, P)
+
+static const struct rg_proof_call calls[] = {
+	{ NULL, .n_in = 1, .in = { { 1, { 101 } } } },
+	{ NULL, .n_in = 1, .in = { { 3, { 3, 5, 33 } } } },
+	{ NULL, .n_in = 2, .in = { { 2, { 5, 77 } }, { 1, { 77 } } } },
+	{ NULL, .n_in = 2, .in = { { 4, { 2, 3, 5, 49 } }, { 4, { 1, 3, 1, 1 } } } },
+	{ "AveragePool", 0, true, { INTS("kernel_shape", 2, 3, 3), PADS(1), INTS("strides", 2, 2, 2) }, 1,
+	  { { 4, { 1, 5, 17, 39 } } } },
+	{ "BatchNormalization", 0, true, { { 0 } }, 5,
+	  { { 4, { 2, 7, 5, 9 } }, { 1, { 7 } }, { 1, { 7 } }, { 1, { 7 } }, { 1, { 7 } } } },
+	{ "Conv", 11, false, { PADS(1) }, 3, { { 4, { 1, 5, 11, 23 } }, { 4, { 37, 5, 3, 3 } }, { 1, { 37 } } } },
+	{ "Conv", 11, false, { { 0 } }, 3, { { 4, { 2, 33, 7, 9 } }, { 4, { 40, 33, 1, 1 } }, { 1, { 40 } } } },
+	{ "Conv", 11, false, { PADS(1), INT("group", 9) }, 3,
+	  { { 4, { 1, 9, 12, 39 } }, { 4, { 9, 1, 3, 3 } }, { 1, { 9 } } } },
+	{ "Conv", 11, false, { PADS(3), INTS("strides", 2, 2, 2) }, 2, { { 4, { 1, 3, 41, 37 } }, { 4, { 16, 3, 7, 7 } } } },
+	{ "Conv", 11, false, { PADS(1), INT("group", 2) }, 2, { { 4, { 1, 32, 9, 9 } }, { 4, { 64, 16, 3, 3 } } } },
+	{ "ConvTranspose", 11, false, { INTS("strides", 2, 2, 2) }, 2,
+	  { { 4, { 1, 6, 9, 11 } }, { 4, { 6, 17, 3, 3 } } } },
+	{ "FusedConv", 0, false, { PADS(1), TEXT("activation", "Relu") }, 3,
+	  { { 4, { 1, 5, 11, 23 } }, { 4, { 37, 5, 3, 3 } }, { 1, { 37 } } } },
+	{ "FusedGemm", 0, false, { TEXT("activation", "Relu"), INT("transB", 1) }, 3,
+	  { { 2, { 17, 45 } }, { 2, { 101, 45 } }, { 1, { 101 } } } },
+	{ "FusedMatMul", 0, false, { INT("transA", 1), INT("transB", 1) }, 2, { { 2, { 45, 19 } }, { 2, { 101, 45 } } } },
+	{ "Gemm", 0, false, { INT("transB", 1) }, 3, { { 2, { 17, 45 } }, { 2, { 101, 45 } }, { 1, { 101 } } } },
+	{ "Gemm", 0, false, { INT("transA", 1) }, 2, { { 2, { 45, 33 } }, { 2, { 45, 37 } } } },
+	{ "GlobalAveragePool", 0, true, { { 0 } }, 1, { { 4, { 2, 9, 7, 11 } } } },
+	{ "LayerNormalization", 0, false, { { 0 } }, 3, { { 2, { 7, 101 } }, { 1, { 101 } }, { 1, { 101 } } } },
+	{ "MatMul", 0, false, { { 0 } }, 2, { { 2, { 19, 45 } }, { 2, { 45, 101 } } } },
+	{ "MatMul", 0, false, { { 0 } }, 2, { { 2, { 1, 301 } }, { 2, { 301, 70 } } } },
+	{ "MatMul", 0, false, { { 0 } }, 2, { { 4, { 2, 3, 5, 33 } }, { 3, { 3, 33, 17 } } } },
+	{ "MaxPool", 0, false, { INTS("kernel_shape", 2, 3, 3), PADS(1), INTS("strides", 2, 2, 2) }, 1,
+	  { { 4, { 1, 5, 17, 39 } } } },
+	{ "ReduceMean", 13, true, { INTS("axes", 1, -1) }, 1, { { 3, { 3, 5, 101 } } } },
+	{ "Softmax", 0, false, { { 0 } }, 1, { { 2, { 7, 101 } } } },
+	{ "Transpose", 0, false, { INTS("perm", 4, 0, 2, 3, 1) }, 1, { { 4, { 2, 19, 5, 37 } } } },
+	{ "TransposeMatMul", 0, false, { { 0 } }, 2, { { 2, { 19, 45 } }, { 2, { 45, 101 } } } },
+};
+#define N_CALLS ((int)(sizeof(calls) / sizeof(calls[0])))
+
+static bool fits(const struct rg_proof_call *c, const struct rg_op *op)
+{
+	if (c->op_type)
+		return !strcmp(c->op_type, op->name);
+	return op->kind == RG_KIND_ELEMENTWISE && op->min_in == c->n_in;
+}
+
+const struct rg_proof_call *rg_proof_call_at(const struct rg_op *op, int i)
+{
+	for (int k = 0; k < N_CALLS; k++)
+		if (fits(&calls[k], op) && i-- == 0)
+			return &calls[k];
+	return NULL;
+}
