@@ -115,8 +115,9 @@ static bool sum_bound(const struct ck_family *f, struct nn_case *t, int o, const
 	for (int64_t i = 0; i < rg_shape_count(&t->out[o].shape); i++) {
 		double m = out[i];
 
-		/* Partial sums may have left the range although the whole is in it. */
-		if (t->overflows && !((f->mean ? count * m : m) < (double)FLT_MAX / 2)) {
+		/* Partial sums may have left the range although the whole is in it, all the more
+		 * before a factor (0.125 and more in the families) was applied. */
+		if (t->overflows && !((f->mean ? count * m : m) < (double)FLT_MAX / 16)) {
 			out[i] = NAN;
 			continue;
 		}

@@ -12,6 +12,7 @@ static const struct ck_family_table *const tables[] = {
 	&ck_families_move,
 	&ck_families_nn,
 	&ck_families_norm,
+	&ck_families_pair,
 };
 #define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 

@@ -25,7 +25,9 @@ struct attempt {
 	struct rg_tensor planned[NN_MAX_IO];  /* inputs as the planner sees them */
 	void *want[NN_MAX_IO];
 	double *tolerance[NN_MAX_IO];
+	struct rg_tensor given[NN_MAX_IO];    /* and as it gets them when it runs */
 	struct guard out[NN_MAX_IO], scratch, prepared;
+	uint64_t packed;                      /* a hash of what prepare() wrote */
 	int lanes;
 };
 
@@ -44,11 +46,18 @@ static bool fail(struct attempt *a, const char *fmt, ...)
 /* ---- crashes ---- */
 
 static sigjmp_buf escape;
+static volatile sig_atomic_t in_kernel; /* else it is the harness that crashed */
 static volatile sig_atomic_t caught;
 static void *volatile caught_at;
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
+	if (!in_kernel) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+		return;
+	}
+	in_kernel = 0;
 	caught = sig;
 	caught_at = info->si_addr;
 	siglongjmp(escape, 1);
@@ -194,18 +203,16 @@ static bool prepare(struct attempt *a, struct rg_call *c, int fill)
 	if (a->k->prepare(&plan, a->prepared.data, &err))
 		return fail(a, "prepare: %s", err.message);
 	c->prepared = a->prepared.data;
+	a->packed = hash(0, a->prepared.data, bytes);
 	return intact(a, &a->prepared, "what it packs", -1);
 }
 
-/* The call itself; what a signal interrupts is only the kernel. */
 static bool call_kernel(struct attempt *a, struct rg_call *c, const struct rg_par *par, int fill)
 {
 	struct rg_error err = RG_ERROR_INIT;
-	struct rg_tensor in[NN_MAX_IO];
 	size_t scratch;
 
-	if (sigsetjmp(escape, 1))
-		return fail_signal(a);
+	a->packed = 0;
 	if (!prepare(a, c, fill))
 		return false;
 	scratch = a->k->scratch_bytes ? a->k->scratch_bytes(&(struct rg_call){ .node = c->node, .in = a->planned,
@@ -215,14 +222,27 @@ static bool call_kernel(struct attempt *a, struct rg_call *c, const struct rg_pa
 			return false;
 		c->scratch = a->scratch.data;
 	}
-	memcpy(in, a->t->in, sizeof(in));
+	memcpy(a->given, a->t->in, sizeof(a->given));
 	for (int i = 0; c->prepared && i < a->t->node.n_in; i++)
 		if (a->k->packs >> i & 1 && a->planned[i].data)
-			in[i].data = NULL;
-	c->in = in;
+			a->given[i].data = NULL;
+	c->in = a->given;
 	if (a->k->run(c, par, &err))
 		return fail(a, "returned an error: %s", err.message);
 	return true;
+}
+
+/* What a signal interrupts here is the kernel. */
+static bool call_caught(struct attempt *a, struct rg_call *c, const struct rg_par *par, int fill)
+{
+	bool ok;
+
+	if (sigsetjmp(escape, 1))
+		return fail_signal(a);
+	in_kernel = 1;
+	ok = call_kernel(a, c, par, fill);
+	in_kernel = 0;
+	return ok;
 }
 
 static bool attempt(struct attempt *a, int lanes)
@@ -235,7 +255,7 @@ static bool attempt(struct attempt *a, int lanes)
 			     .stream = rg_rng_stream(t->salt, "lanes") };
 	struct rg_tensor out[NN_MAX_IO];
 	struct rg_call c = { .node = &t->node, .in = t->in, .out = out };
-	uint64_t inputs = hash_inputs(t), packed;
+	uint64_t inputs = hash_inputs(t);
 	char why[300];
 
 	a->lanes = lanes;
@@ -247,24 +267,19 @@ static bool attempt(struct attempt *a, int lanes)
 			return false;
 		out[o].data = a->out[o].data;
 	}
-	if (!call_kernel(a, &c, lanes == 1 ? &rg_par_serial : &s.par, fills[lanes - 1]) || !all_intact(a))
+	if (!call_caught(a, &c, lanes == 1 ? &rg_par_serial : &s.par, fills[lanes - 1]) || !all_intact(a))
 		return false;
 	if (hash_inputs(t) != inputs)
 		return fail(a, "changed one of its inputs");
-	packed = hash(0, a->prepared.data, a->prepared.size_bytes);
+	/* It serves every inference: the next must find it as it was. */
+	if (hash(0, a->prepared.data, a->prepared.size_bytes) != a->packed)
+		return fail(a, "changed what it had packed while it ran");
 	for (int o = 0; o < t->node.n_out; o++) {
 		const struct rg_tensor want = { out[o].dtype, out[o].shape, a->want[o] };
 
 		if (!ck_compare(a->f, &want, &out[o], a->tolerance[o], &a->res->worst, why, sizeof(why)))
 			return fail(a, "output %d: %s", o, why);
 		a->res->elements += rg_shape_count(&out[o].shape);
-	}
-	/* Packed weights serve every inference: a second run must find them as they were. */
-	if (c.prepared) {
-		struct rg_error err = RG_ERROR_INIT;
-
-		if (a->k->run(&c, &rg_par_serial, &err) || hash(0, a->prepared.data, a->prepared.size_bytes) != packed)
-			return fail(a, "changed what it had packed while it ran");
 	}
 	a->res->runs++;
 	return true;
@@ -286,10 +301,14 @@ static void plan_inputs(struct attempt *a, int mode)
 static bool supported(struct attempt *a)
 {
 	struct rg_call c = { .node = &a->t->node, .in = a->planned, .out = a->t->out };
+	bool yes;
 
 	if (sigsetjmp(escape, 1))
 		return fail_signal(a);
-	return !a->k->supports || a->k->supports(&c);
+	in_kernel = 1;
+	yes = !a->k->supports || a->k->supports(&c);
+	in_kernel = 0;
+	return yes;
 }
 
 static bool make_want(struct attempt *a)
@@ -353,6 +372,7 @@ static bool check_case(const struct rg_kernel *k, const struct ck_family *f, uin
 	struct attempt a = { .k = k, .f = f, .t = &t, .res = res };
 	bool ok;
 
+	snprintf(res->what, sizeof(res->what), "%s: making the call, or running the reference", f->op_type);
 	if (!ck_make(f, seed, &t, &err)) {
 		snprintf(res->what, sizeof(res->what), "%s", t.what);
 		return fail(&a, "its family made an invalid call: %s", err.message);

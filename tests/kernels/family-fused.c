@@ -79,13 +79,55 @@ static void fused_matmul(struct nn_case *t, struct ck_gen *g)
 	t->weights = 2;
 }
 
-#define SUM(OP, MAKE) \
-	{ .domain = RG_CONTRIB_DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_SUM, .terms = deep, .ulps = 8, \
+static double taps(const struct nn_case *t)
+{
+	const struct rg_shape *w = &t->in[1].shape;
+
+	return (double)rg_shape_count_range(w, 1, w->rank);
+}
+
+static void fused_conv(struct nn_case *t, struct ck_gen *g)
+{
+	static const char *const activations[] = { "Relu", "Relu", "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip" };
+	static const float leak[] = { 0.25f }, bounds[] = { -1, 6 };
+	int64_t kernel = ck_between(g, 0, 3) * 2 + 1, group = ck_chance(g, 75) ? 1 : ck_between(g, 2, 3);
+	int64_t c_in = group * ck_some(g, 40 / group), c_out = group * ck_some(g, 70 / group);
+	int64_t stride = ck_chance(g, 70) ? 1 : 2, size[2] = { ck_some(g, 24), ck_some(g, 40) };
+	int64_t pads[4] = { kernel / 2, kernel / 2, kernel / 2, kernel / 2 };
+	const char *activation = CK_PICK(g, activations);
+	bool bias = ck_chance(g, 70), sum = ck_chance(g, 40);
+	enum nn_fill f = fill(g), others = f == NN_WHOLE ? f : NN_UNIFORM;
+
+	nn_ints(t, "kernel_shape", 2, DIMS(kernel, kernel));
+	nn_ints(t, "strides", 2, DIMS(stride, stride));
+	nn_ints(t, "pads", 4, pads);
+	nn_int(t, "group", group);
+	nn_string(t, "activation", activation);
+	if (activation[0] == 'L')
+		nn_floats(t, "activation_params", 1, leak);
+	if (activation[0] == 'C')
+		nn_floats(t, "activation_params", 2, bounds);
+	nn_input(t, f, 4, DIMS(ck_chance(g, 80) ? 1 : 2, c_in, size[0], size[1]));
+	nn_input(t, others, 4, DIMS(c_out, c_in / group, kernel, kernel));
+	if (bias)
+		nn_input(t, others, 1, &c_out);
+	else if (sum)
+		nn_absent(t);
+	if (sum)
+		nn_input(t, others, 4, DIMS(t->in[0].shape.dim[0], c_out, (size[0] - 1) / stride + 1,
+					    (size[1] - 1) / stride + 1));
+	t->whole = t->whole && (activation[0] == 'R' || activation[0] == 'C');
+	t->weights = 6;
+}
+
+#define SUM(OP, MAKE, TERMS) \
+	{ .domain = RG_CONTRIB_DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_SUM, .terms = TERMS, .ulps = 8, \
 	  .whole_is_exact = true }
 
 static const struct ck_family families[] = {
-	SUM("FusedGemm", fused_gemm),
-	SUM("FusedMatMul", fused_matmul),
-	SUM("TransposeMatMul", fused_matmul),
+	SUM("FusedConv", fused_conv, taps),
+	SUM("FusedGemm", fused_gemm, deep),
+	SUM("FusedMatMul", fused_matmul, deep),
+	SUM("TransposeMatMul", fused_matmul, deep),
 };
 CK_FAMILY_TABLE(ck_families_fused, families);

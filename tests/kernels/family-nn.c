@@ -172,10 +172,39 @@ struct conv {
 	int64_t in[3], kernel[3], stride[3], dilation[3], pads[6];
 };
 
+/* To what the scalar reference does in some milliseconds. */
+static void shrink(struct conv *v)
+{
+	for (int round = 0; round < 100; round++) {
+		int64_t work = v->batch * v->c_in / v->group * v->c_out;
+		bool smaller = false;
+
+		for (int d = 0; d < v->n; d++)
+			work *= v->in[d] * v->kernel[d];
+		if (work < 4000000)
+			return;
+		for (int d = 0; d < v->n; d++) {
+			if (v->in[d] < 4 * (v->kernel[d] - 1) * v->dilation[d] + 8)
+				continue;
+			v->in[d] -= v->in[d] / 4;
+			smaller = true;
+		}
+		if (smaller)
+			continue;
+		if (v->group == 1) {
+			v->c_in = (v->c_in + 1) / 2;
+			v->c_out = (v->c_out + 1) / 2;
+		} else {
+			v->batch = v->batch > 1 ? 1 : v->batch;
+			v->c_out = v->group;
+		}
+	}
+}
+
 static void conv_sizes(struct ck_gen *g, struct conv *v)
 {
 	static const int64_t kernels[] = { 1, 1, 1, 2, 3, 3, 3, 3, 4, 5, 7 };
-	int64_t kernel = CK_PICK(g, kernels), stride = ck_chance(g, 65) ? 1 : ck_between(g, 2, 3), work;
+	int64_t kernel = CK_PICK(g, kernels), stride = ck_chance(g, 65) ? 1 : ck_between(g, 2, 3);
 	bool square = ck_chance(g, 70), dense = ck_chance(g, 70);
 
 	v->n = ck_chance(g, 80) ? 2 : ck_chance(g, 60) ? 1 : 3;
@@ -205,29 +234,7 @@ static void conv_sizes(struct ck_gen *g, struct conv *v)
 		while (v->in[d] + v->pads[d] + v->pads[d + v->n] < (v->kernel[d] - 1) * v->dilation[d] + 1)
 			v->in[d]++;
 	}
-	/* What the scalar reference does in some milliseconds. */
-	for (;;) {
-		work = v->batch * v->c_in / v->group * v->c_out;
-		for (int d = 0; d < v->n; d++)
-			work *= v->in[d] * v->kernel[d];
-		if (work < 4000000)
-			break;
-		if (v->group == 1 && v->c_in > 3)
-			v->c_in = (v->c_in + 1) / 2;
-		if (v->group == 1)
-			v->c_out = (v->c_out + 1) / 2;
-		for (int d = 0; d < v->n && v->in[d] > 9 * v->kernel[d]; d++)
-			v->in[d] -= v->in[d] / 4;
-		if (v->group > 1) {
-			v->c_out = v->c_out / v->c_in > 1 ? v->c_in : v->c_out;
-			v->batch = v->batch > 1 ? 1 : v->batch;
-			if (v->c_in % 2 == 0 && v->c_in == v->group)
-				v->group = v->c_in = v->c_out = v->c_in / 2;
-		}
-		if (work == v->batch)
-			break;
-		v->kernel[0] = v->kernel[0] > 3 ? v->kernel[0] - 1 : v->kernel[0];
-	}
+	shrink(v);
 }
 
 static void conv_call(struct nn_case *t, struct ck_gen *g, const struct conv *v, bool transpose)

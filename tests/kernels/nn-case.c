@@ -91,6 +91,15 @@ void nn_float(struct nn_case *t, const char *name, float v)
 	say(t, " %s=%g", name, (double)v);
 }
 
+void nn_floats(struct nn_case *t, const char *name, int n, const float *v)
+{
+	struct rg_attr *a = attr(t, name, RG_ATTR_FLOATS);
+
+	a->floats = v;
+	a->count = n;
+	say(t, " %s=%g,...", name, (double)v[0]);
+}
+
 void nn_string(struct nn_case *t, const char *name, const char *v)
 {
 	struct rg_attr *a = attr(t, name, RG_ATTR_STRING);

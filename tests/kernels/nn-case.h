@@ -51,6 +51,8 @@ void nn_start_in(struct nn_case *t, const char *domain, const char *op_type, int
 void nn_int(struct nn_case *t, const char *name, int64_t v);
 void nn_ints(struct nn_case *t, const char *name, int n, const int64_t *v);
 void nn_float(struct nn_case *t, const char *name, float v);
+/* The list stays the caller's. */
+void nn_floats(struct nn_case *t, const char *name, int n, const float *v);
 void nn_string(struct nn_case *t, const char *name, const char *v);
 /* The next input, filled; returns its data. */
 float *nn_input(struct nn_case *t, enum nn_fill fill, int rank, const int64_t *dims);
