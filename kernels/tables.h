@@ -26,18 +26,22 @@ extern const struct rg_kernel_table rg_kernels_blas_gemm;
 #define RG_EWISE_FAMILY_LIST(name) &rg_ewise_##name
 #define RG_GENERIC_TABLE_LIST(name) &rg_kernels_generic_##name
 #endif
+RG_GENERIC_TABLE(argmax);
 RG_GENERIC_TABLE(attention);
 RG_GENERIC_TABLE(binary);
+RG_GENERIC_TABLE(channelnorm);
 RG_GENERIC_TABLE(conv);
 RG_GENERIC_TABLE(depthwise);
 RG_GENERIC_TABLE(depthwise_channels);
 RG_GENERIC_TABLE(direct);
-RG_GENERIC_TABLE(gemm);
 RG_GENERIC_TABLE(fused);
+RG_GENERIC_TABLE(gemm);
+RG_GENERIC_TABLE(layernorm);
 RG_GENERIC_TABLE(logic);
-RG_GENERIC_TABLE(norm);
 RG_GENERIC_TABLE(pool);
+RG_GENERIC_TABLE(reduce);
 RG_GENERIC_TABLE(resize);
+RG_GENERIC_TABLE(softmax);
 RG_GENERIC_TABLE(transpose);
 RG_GENERIC_TABLE(unary);
 RG_GENERIC_TABLE(variadic);

@@ -219,6 +219,9 @@ int nn_infer(struct nn_case *t, int n_out, struct rg_error *err)
 		values[i].shape = t->in[i].shape;
 		values[i].data = t->in[i].data;
 		values[i].origin = t->known >> i & 1 ? RG_CONST_INITIALIZER : RG_CONST_NONE;
+		/* lists of integers are axes, sizes and the like, which shapes depend on */
+		if (t->in[i].dtype == RG_I64 && t->in[i].shape.rank < 2)
+			values[i].origin = RG_CONST_INITIALIZER;
 		in[i] = t->in[i].dtype == RG_UNDEFINED ? NULL : &values[i];
 	}
 	t->node.n_out = n_out;
