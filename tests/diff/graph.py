@@ -47,6 +47,7 @@ SAFETY = 8       # what another correct result may be off, in changes by random 
 USELESS = 0.05   # of the largest element: an error above it leaves nothing to compare
 
 MAX_ELEMENTS = 4096
+EMPTY = 0.04     # how often a dimension is 0 that may be
 
 # What strings are made of: letters of one to four bytes, white space, numbers, nothing.
 WORDS = ['', 'a', 'b', 'ab', 'a b', 'A', 'B', 'Ab', 'ä', 'Ä', 'éa', 'ЖЯ', '日本', '🙂', '1', '-2.5', '1e3', ' lead', 'trail ', 'a,b', ',',
@@ -154,6 +155,10 @@ class Graph:
 
     def int(self, lo, hi):
         return int(self.rng.integers(lo, hi + 1))
+
+    def rows(self, lo, hi):
+        """A dimension that may be 0."""
+        return 0 if self.chance(EMPTY) else self.int(lo, hi)
 
     def dims(self, rank, lo=1, hi=5):
         d = [self.int(lo, hi) for _ in range(rank)]

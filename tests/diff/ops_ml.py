@@ -115,7 +115,7 @@ def label_encoder(g, name):
 # ---- linear models ----
 @ml('LinearRegressor')
 def linear_regressor(g, name):
-    n, c, t = g.int(1, 3), g.int(1, 4), g.int(1, 3)
+    n, c, t = g.rows(1, 3), g.int(1, 4), g.int(1, 3)
     post = g.pick([None, 'NONE'] if t == 1 else POSTS)
     g.node('LinearRegressor', [g.new(F32, [n, c])], domain=ML, terms=16, base=1e-4, targets=t, coefficients=floats(g, c * t),
            intercepts=floats(g, t) if g.chance(0.6) else None, post_transform=post)
@@ -123,7 +123,7 @@ def linear_regressor(g, name):
 
 @ml('LinearClassifier')
 def linear_classifier(g, name):
-    n, c, classes = g.int(1, 4), g.int(1, 4), g.int(2, 4)
+    n, c, classes = g.rows(1, 4), g.int(1, 4), g.int(2, 4)
     x = g.new(g.pick([F32, F32, F64, I64, I32]), [n, c])
     scores, post = classes, g.pick(POSTS)
     if classes == 2 and g.chance(0.5):
@@ -159,7 +159,7 @@ def grown(g, features):
 
 def tree_input(g, types=(F32,)):
     t = types[int(g.rng.integers(len(types)))]
-    n, c = (0 if g.chance(0.03) else g.int(1, 5)), g.int(1, 4)
+    n, c = g.rows(1, 5), g.int(1, 4)
     x = g.random(t, [n, c]) if g.chance(0.5) else np.rint(g.random(F64, [n, c]) * 4) / 4
     x = x.astype(t)
     if t in (F32, F64) and x.size and g.chance(0.2):

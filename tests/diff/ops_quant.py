@@ -17,7 +17,7 @@ def ms_nbits(g, name):
     row = (blocks * bits + 7) // 8
     z = g.add(g.rng.integers(0, 255, g.pick([[n * row], [n, row]]), dtype=U8, endpoint=True), const=True) if g.chance(0.5) else None
     bias = g.new(F32, [n], const=True) if g.chance(0.3) else None
-    a = g.new(F32, g.dims(g.int(1, 2), 1, 3) + [k])
+    a = g.new(F32, [g.rows(1, 3) for _ in range(g.int(1, 2))] + [k])
     g.node('MatMulNBits', [a, w, s, z, None, bias], domain=MS, terms=k * 2 ** bits * 0.5, base=1e-4, K=k, N=n, bits=bits, block_size=block)
 
 
@@ -25,7 +25,7 @@ def ms_nbits(g, name):
 def ms_bnb4(g, name):
     k, n, block = g.int(1, 40), g.int(1, 5), g.pick([16, 32, 64])
     count = n * k
-    a = g.new(F32, g.dims(g.int(0, 2), 1, 3) + [k])
+    a = g.new(F32, [g.rows(1, 3) for _ in range(g.int(0, 2))] + [k])
     w = g.add(g.rng.integers(0, 255, (count + 1) // 2, dtype=U8, endpoint=True), const=g.chance(0.8))
     scale = g.new(F32, [(count + block - 1) // block], 0.0625, 1, const=g.chance(0.8))
     g.node('MatMulBnb4', [a, w, scale], domain=MS, terms=k * 4, base=1e-4, K=k, N=n, block_size=block, quant_type=g.int(0, 1),
@@ -83,9 +83,9 @@ def ms_dynamic(g, name):
 
 @ms('MatMulIntegerToFloat')
 def ms_integer(g, name):
-    m, k, n = g.int(1, 4), g.int(1, 6), g.int(1, 4)
+    k, n = g.int(1, 6), g.int(1, 4)
     t = g.pick([U8, U8, I8])
-    a = g.new(t, g.dims(g.int(0, 1), 1, 2) + [m, k])
+    a = g.new(t, [g.rows(1, 2) for _ in range(g.int(0, 1))] + [g.rows(1, 4), k])
     b = weights(g, I8 if t == I8 else g.pick([I8, U8]), [k, n])
     scale = columns(g, n)
     za = g.new(t, [], const=True) if g.chance(0.5) else None
@@ -96,7 +96,7 @@ def ms_integer(g, name):
 
 @ms('QGemm')
 def ms_qgemm(g, name):
-    m, k, n = g.int(1, 4), g.int(1, 5), g.int(1, 4)
+    m, k, n = g.rows(1, 4), g.int(1, 5), g.int(1, 4)
     t = g.pick([U8, U8, I8])
     ta, tb = g.pick([None, 0, 1]), g.pick([None, 0, 1])
     b = weights(g, I8 if t == I8 else g.pick([I8, U8]), [n, k] if tb else [k, n])
@@ -115,7 +115,7 @@ def quantized(g, t, shape):
 
 @ms('QLinearAdd', 'QLinearMul')
 def ms_qlinear(g, name):
-    t, s = g.pick([U8, I8]), g.dims(g.int(1, 3), 1, 5)
+    t, s = g.pick([U8, I8]), [g.rows(1, 5) for _ in range(g.int(1, 3))]
     # Of one repeated operand ONNX Runtime rounds the sum in another order.
     other = [1 if g.chance(0.3) else d for d in s][g.int(0, len(s) - 1):] if name.endswith('Mul') and g.chance(0.4) else s
     g.node(name.split(':')[1], quantized(g, t, s) + quantized(g, t, other) + [two(g), g.new(t, [], const=True)], domain=MS, exact=True)
@@ -124,7 +124,8 @@ def ms_qlinear(g, name):
 @ms('QLinearSigmoid', 'QLinearLeakyRelu')
 def ms_unary(g, name):
     t = g.pick([U8, I8])
-    g.node(name.split(':')[1], quantized(g, t, g.dims(g.int(1, 3))) + [two(g, -8, -3), g.new(t, [], const=True)], domain=MS, exact=True,
+    s = [g.rows(1, 5) for _ in range(g.int(1, 3))]
+    g.node(name.split(':')[1], quantized(g, t, s) + [two(g, -8, -3), g.new(t, [], const=True)], domain=MS, exact=True,
            alpha=g.pick([None, 0.125, 0.5]) if 'Leaky' in name else None)
 
 
@@ -132,7 +133,7 @@ def ms_unary(g, name):
 def ms_gap(g, name):
     t, last = g.pick([U8, I8]), g.pick([None, 0, 1])
     # The mean of a power of two of elements falls where both round alike.
-    n, c, s = g.int(1, 2), g.int(1, 4), g.pick([[2, 2], [4, 1], [1, 1], [4], [2, 2, 2]])
+    n, c, s = g.rows(1, 2), g.int(1, 4), g.pick([[2, 2], [4, 1], [1, 1], [4], [2, 2, 2]])
     g.node('QLinearGlobalAveragePool', quantized(g, t, [n] + s + [c] if last else [n, c] + s) +
            [two(g, -6, -5), g.new(t, [], const=True)], domain=MS, exact=True, channels_last=last)
 
@@ -144,13 +145,13 @@ def ms_concat(g, name):
     axis = g.int(0, len(a) - 1)
     ins = [two(g), g.new(t, [], const=True)]
     for _ in range(g.int(1, 3)):
-        ins += quantized(g, t, a[:axis] + [g.int(1, 3)] + a[axis + 1:])
+        ins += quantized(g, t, a[:axis] + [g.rows(1, 3)] + a[axis + 1:])
     g.node('QLinearConcat', ins, domain=MS, exact=True, axis=axis - len(a) * g.int(0, 1))
 
 
 @ms('QLinearWhere')
 def ms_where(g, name):
-    t, s = g.pick([U8, I8]), g.dims(g.int(1, 3), 1, 4)
+    t, s = g.pick([U8, I8]), [g.rows(1, 4) for _ in range(g.int(1, 3))]
     c, x, y = ([1 if g.chance(0.2) else d for d in s] for _ in range(3))
     g.node('QLinearWhere', [g.new(BOOL, c)] + quantized(g, t, x) + quantized(g, t, y) + [two(g), g.new(t, [], const=True)], domain=MS,
            exact=True)
@@ -160,7 +161,7 @@ def ms_where(g, name):
 def ms_nhwc(g, name):
     h, w = g.int(2, 6), g.int(2, 6)
     kernel, attrs = window(g, [h, w], auto=False)
-    g.node('NhwcMaxPool', [g.new(g.pick([U8, I8]), [g.int(1, 2), h, w, g.int(1, 3)])], domain=MS, exact=True, kernel_shape=kernel,
+    g.node('NhwcMaxPool', [g.new(g.pick([U8, I8]), [g.rows(1, 2), h, w, g.int(1, 3)])], domain=MS, exact=True, kernel_shape=kernel,
            ceil_mode=g.pick([None, None, 1]), **attrs)
 
 
@@ -180,7 +181,7 @@ def ms_quantize(g, name):
 @ms('QLinearSoftmax')
 def ms_softmax(g, name):
     t = g.pick([U8, I8])
-    s = g.dims(g.int(1, 3), 1, 6)
+    s = [g.rows(1, 6) for _ in range(g.int(1, 3))]
     opset = g.pick([11, 13])
     # ONNX Runtime looks exp up in a table of integers: one step off the definition.
     g.node('QLinearSoftmax', quantized(g, t, s) + [two(g, -8, -6), g.new(t, [], const=True)], domain=MS, steps=1,
@@ -194,7 +195,8 @@ def ms_average_pool(g, name):
     kernel, attrs = window(g, sizes, dilate=False)
     if 'auto_pad' not in attrs and g.chance(0.3):
         attrs['ceil_mode'] = 1
-    shape = [g.int(1, 2)] + sizes + [g.int(1, 3)] if last else [g.int(1, 2), g.int(1, 3)] + sizes
+    n, c = g.rows(1, 2), g.int(1, 3)
+    shape = [n] + sizes + [c] if last else [n, c] + sizes
     # A sum divided by 3 may just miss a tie, by the way that it is divided.
     g.node('QLinearAveragePool', quantized(g, t, shape) + [two(g), g.new(t, [], const=True)], domain=MS, exact=True,
            steps=1 if 3 in kernel else None, kernel_shape=kernel, channels_last=last, count_include_pad=g.pick([None, 0, 1]), **attrs)
@@ -204,7 +206,7 @@ def ms_average_pool(g, name):
 def ms_qlinear_conv(g, name):
     group = g.pick([1, 1, 1, 2])
     sizes = [g.int(2, 6) for _ in range(g.pick([1, 2, 2, 2]))]
-    x = g.new(U8, [g.int(1, 2), group * g.int(1, 3)] + sizes, 0, 255)
+    x = g.new(U8, [g.rows(1, 2), group * g.int(1, 3)] + sizes, 0, 255)
     kernel, attrs = window(g, sizes)
     m = group * g.int(1, 3)
     w = weights(g, g.pick([U8, I8]), [m, x.shape[1] // group] + kernel, const=True)
