@@ -3,7 +3,7 @@ transformers have around it. See ops_math.py."""
 import numpy as np
 from onnx import helper
 
-from graph import F16, F32, I32, I64, I8, U8, Skip
+from graph import BOOL, F16, F32, I32, I64, I8, U8, Skip
 from ops_math import op
 from ops_more import MS, ms
 
@@ -183,6 +183,38 @@ def qattention(g, name):
     ins.append(g.new(F32, [2, batch, h, past, d], -1, 1) if past else None)
     g.node('QAttention', ins, 2 if past or g.chance(0.2) else 1, domain=MS, terms=4, base=1e-4, num_heads=h,
            unidirectional=g.pick([None, 0, 1]), mask_filter_value=g.pick([None, None, -5.0]), scale=g.pick([None, None, 0.5]))
+
+
+@op('Attention')
+def attention(g, name):
+    b, kv, s, t, d, e = g.int(1, 2), g.int(1, 2), g.int(1, 3), g.int(1, 4), g.int(1, 4), g.int(1, 4)
+    h, attrs = kv * g.int(1, 2), {}
+    past, causal = g.int(1, 3) if g.chance(0.3) else 0, g.pick([None, 0, 1])
+    if past and causal:
+        # With as many new keys as queries. Otherwise the definition (and ONNX's reference)
+        # begins the diagonal behind the past ones, ONNX Runtime ends it at the last.
+        t = s
+    if g.chance(0.5):
+        q, k, v = g.new(F32, [b, h, s, d], -2, 2), g.new(F32, [b, kv, t, d], -2, 2), g.new(F32, [b, kv, t, e])
+    else:
+        q, k, v = g.new(F32, [b, s, h * d], -2, 2), g.new(F32, [b, t, kv * d], -2, 2), g.new(F32, [b, t, kv * e])
+        attrs = dict(q_num_heads=h, kv_num_heads=kv)
+    total = past + t
+    mask = None
+    if g.chance(0.4):
+        shape = g.pick([[s, total], [b, 1, s, total], [1, h, s, total]])
+        if g.chance(0.5):
+            mask = g.new(F32, shape)
+        else:
+            m = g.random(BOOL, shape)
+            m[..., 0] = True  # no row without anything to see
+            mask = g.add(m)
+    ins = [q, k, v, mask] + ([g.new(F32, [b, kv, past, n]) for n in (d, e)] if past else [])
+    attrs.update(is_causal=causal, scale=g.pick([None, 0.5]), softcap=g.pick([None, None, 2.0]))
+    outs = 3 if past else 1
+    if g.chance(0.2):
+        outs, attrs['qk_matmul_output_mode'] = 4, g.pick([None, 0, 3])
+    g.node(name, ins, outs, base=1e-4, terms=4, wanted=[True] + [bool(past)] * 2 + [True] if outs == 4 else None, **attrs)
 
 
 # ---- states ----

@@ -31,7 +31,8 @@ def scaler(g, name):
     x = g.val((F32, F64, I64, I32), rank=2, empty=0, test=lambda v: v.shape[1] > 0)
     n = x.shape[1]
     # ONNX Runtime subtracts and multiplies in float32.
-    g.node('Scaler', [x], domain=ML, base=1e-4, terms=4, offset=floats(g, n), scale=[0.5] * n)
+    offset, scale = (floats(g, n), floats(g, n)) if g.chance(0.7) else (floats(g, 1), floats(g, 1))
+    g.node('Scaler', [x], domain=ML, base=1e-4, terms=4 * (x.max_abs() + 4), offset=offset, scale=scale)
 
 
 @ml('Normalizer')
@@ -66,8 +67,8 @@ def feature_vectorizer(g, name):
 
 @ml('OneHotEncoder')
 def one_hot_encoder(g, name):
-    x = g.new(I64, [g.int(1, 4)], 0, 3)
-    g.node('OneHotEncoder', [x], domain=ML, exact=True, cats_int64s=[0, 1, 2, 5], zeros=1)
+    x = g.new(g.pick([I64, I64, I32, F32, F64]), [g.rows(1, 4) for _ in range(g.int(1, 2))], 0, 3)
+    g.node('OneHotEncoder', [x], domain=ML, exact=True, cats_int64s=[0, 1, 2, 5], zeros=g.pick([None, 1]))
 
 
 # ---- LabelEncoder: version 1 names classes, 2 has lists, 4 tensors too ----

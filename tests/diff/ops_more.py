@@ -154,10 +154,17 @@ def ms_matmul(g, name):
     name = name.split(':')[1]
     m, k, n = g.int(1, 4), g.int(1, 4), g.int(1, 4)
     ta, tb = g.pick([None, 0, 1]), g.pick([None, 0, 1])
-    lead = g.dims(g.int(0, 1), 1, 3)
-    a = g.val((F32,), dims=lead + ([k, m] if ta else [m, k]), min_rank=2, max_rank=4)
-    b = g.val((F32,), dims=lead + ([n, k] if tb else [k, n]), min_rank=2, max_rank=4)
-    g.node(name, [a, b], domain=MS, terms=k * a.max_abs() * b.max_abs(), transA=ta, transB=tb, alpha=g.pick([None, 0.5]))
+    lead = g.dims(g.int(0, 2), 1, 3)
+    more = {}
+    sides = [lead + ([k, m] if ta else [m, k]), lead + ([n, k] if tb else [k, n])]
+    if name == 'FusedMatMul' and lead and g.chance(0.3):
+        # The rows stand in front of the batch: [m, batch, k], and [k, batch, m] transposed.
+        for i, which in enumerate(('transBatchA', 'transBatchB')):
+            if g.chance(0.6):
+                side = sides[i]
+                sides[i], more[which] = [side[-2]] + side[:-2] + side[-1:], 1
+    a, b = (g.val((F32,), dims=side, min_rank=2, max_rank=5) for side in sides)
+    g.node(name, [a, b], domain=MS, terms=k * a.max_abs() * b.max_abs(), transA=ta, transB=tb, alpha=g.pick([None, 0.5]), **more)
 
 
 @ms('FusedGemm')
@@ -171,16 +178,19 @@ def ms_gemm(g, name):
 
 @ms('FusedConv')
 def ms_conv(g, name):
-    x = g.new(F32, [g.int(1, 2), g.int(1, 3), g.int(2, 6), g.int(2, 6)])
+    group = g.pick([1, 1, 2])
+    x = g.new(F32, [g.rows(1, 2), group * g.int(1, 3)] + [g.int(2, 6) for _ in range(g.pick([1, 2, 2, 3]))])
     kernel, attrs = window(g, x.shape[2:])
-    w = g.new(F32, [g.int(1, 3), x.shape[1]] + kernel)
-    act = g.pick(['Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'Clip'])
+    w = g.new(F32, [group * g.int(1, 3), x.shape[1] // group] + kernel)
+    act = g.pick(['Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'Clip', 'HardSigmoid'])
+    if act == 'HardSigmoid':
+        attrs['activation_params'] = [0.25, 0.5]
     if act == 'LeakyRelu':
         attrs['activation_params'] = [0.125]
     if act == 'Clip':
         attrs['activation_params'] = [-1.0, 2.0]
     g.node('FusedConv', [x, w, g.new(F32, [w.shape[0]]) if g.chance(0.6) else None], domain=MS,
-           terms=w.size * x.max_abs() * w.max_abs(), base=1e-4, activation=act, kernel_shape=kernel, **attrs)
+           terms=w.size * x.max_abs() * w.max_abs(), base=1e-4, activation=act, group=group, kernel_shape=kernel, **attrs)
 
 
 @ms('Inverse')
@@ -192,13 +202,19 @@ def ms_inverse(g, name):
 
 @ms('GatherND')
 def ms_gather_nd(g, name):
-    x = g.new(F32, g.dims(2, 1, 4))
-    g.node('GatherND', [x, g.add(np.array([[g.int(0, d - 1) for d in x.shape]], I64))], domain=MS, exact=True)
+    x = g.new(g.pick([F32, I64, I32, F64]), g.dims(g.int(1, 3), 1, 4))
+    k = g.int(1, x.rank)
+    at = np.stack([g.rng.integers(0, d, 3) for d in x.shape[:k]], -1)
+    g.node('GatherND', [x, g.add(at.astype(g.pick([I64, I32])))], domain=MS, exact=True)
 
 
 @ms('RotaryEmbedding')
 def ms_rotary(g, name):
-    b, s, h, d = g.int(1, 2), g.int(1, 4), g.int(1, 3), 2 * g.int(1, 4)
-    ins = [g.new(F32, [b, h, s, d]), g.add(g.rng.integers(0, 6, [b, s], dtype=I64)), g.new(F32, [10, d // 2], -1, 1),
-           g.new(F32, [10, d // 2], -1, 1)]
-    g.node('RotaryEmbedding', ins, domain=MS, terms=4, interleaved=g.pick([None, 0, 1]))
+    b, s, h, d = g.rows(1, 2), g.int(1, 4), g.int(1, 3), 2 * g.int(1, 4)
+    attrs, half = dict(interleaved=g.pick([None, 0, 1])), d // 2
+    x = g.new(F32, [b, h, s, d] if g.chance(0.5) else [b, s, h * d])
+    if x.rank == 3 and g.chance(0.4):  # a part of each head
+        half = g.int(1, d // 2)
+        attrs.update(num_heads=h, rotary_embedding_dim=2 * half)
+    at = g.add(g.rng.integers(0, 6, [b, s], dtype=I64)) if g.chance(0.6) else g.add(np.array([g.int(0, 6)], I64))
+    g.node('RotaryEmbedding', [x, at] + [g.new(F32, [10, half], -1, 1) for _ in range(2)], domain=MS, terms=4, **attrs)

@@ -450,24 +450,7 @@ def loss(g, name):
     g.node(name, [x, t, w], outs, terms=x.max_abs() * 4, base=1e-4, **attrs)
 
 
-# ---- attention ----
-@op('Attention')
-def attention(g, name):
-    b, h, s, t, d, e = g.int(1, 2), g.int(1, 2), g.int(1, 3), g.int(1, 4), g.int(1, 4), g.int(1, 4)
-    kv = g.pick([h, 1])
-    attrs = {}
-    if g.chance(0.5):
-        q, k, v = g.new(F32, [b, h, s, d], -2, 2), g.new(F32, [b, kv, t, d], -2, 2), g.new(F32, [b, kv, t, e])
-    else:
-        q, k, v = g.new(F32, [b, s, h * d], -2, 2), g.new(F32, [b, t, kv * d], -2, 2), g.new(F32, [b, t, kv * e])
-        attrs = dict(q_num_heads=h, kv_num_heads=kv)
-    mask = None
-    if g.chance(0.4):
-        mask = g.new(F32, [s, t]) if g.chance(0.5) else g.add(np.ones([s, t], bool))
-    attrs.update(is_causal=g.pick([None, 0, 1]), scale=g.pick([None, 0.5]), softcap=g.pick([None, None, 2.0]))
-    g.node(name, [q, k, v, mask], base=1e-4, terms=4, **attrs)
-
-
+# ---- rotation ----
 @op('RotaryEmbedding')
 def rotary(g, name):
     b, s, h, d = g.int(1, 2), g.int(1, 4), g.int(1, 3), 2 * g.int(1, 3)

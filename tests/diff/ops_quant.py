@@ -116,9 +116,10 @@ def quantized(g, t, shape):
 @ms('QLinearAdd', 'QLinearMul')
 def ms_qlinear(g, name):
     t, s = g.pick([U8, I8]), [g.rows(1, 5) for _ in range(g.int(1, 3))]
-    # Of one repeated operand ONNX Runtime rounds the sum in another order.
-    other = [1 if g.chance(0.3) else d for d in s][g.int(0, len(s) - 1):] if name.endswith('Mul') and g.chance(0.4) else s
-    g.node(name.split(':')[1], quantized(g, t, s) + quantized(g, t, other) + [two(g), g.new(t, [], const=True)], domain=MS, exact=True)
+    other = [1 if g.chance(0.3) else d for d in s][g.int(0, len(s) - 1):] if g.chance(0.4) else s
+    # A sum with a repeated operand ONNX Runtime rounds in another order.
+    g.node(name.split(':')[1], quantized(g, t, s) + quantized(g, t, other) + [two(g), g.new(t, [], const=True)], domain=MS, exact=True,
+           steps=1 if name.endswith('Add') and other != s else None)
 
 
 @ms('QLinearSigmoid', 'QLinearLeakyRelu')
