@@ -18,6 +18,8 @@ static const struct rg_kernel_table *const tables[] = {
 	&rg_kernels_blas_gemm,
 	RG_GENERIC_TABLE_LIST(argmax),
 	RG_GENERIC_TABLE_LIST(attention),
+	RG_GENERIC_TABLE_LIST(attention_gqa),
+	RG_GENERIC_TABLE_LIST(attention_mha),
 	RG_GENERIC_TABLE_LIST(binary),
 	RG_GENERIC_TABLE_LIST(channelnorm),
 	RG_GENERIC_TABLE_LIST(conv),

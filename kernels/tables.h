@@ -28,6 +28,8 @@ extern const struct rg_kernel_table rg_kernels_blas_gemm;
 #endif
 RG_GENERIC_TABLE(argmax);
 RG_GENERIC_TABLE(attention);
+RG_GENERIC_TABLE(attention_gqa);
+RG_GENERIC_TABLE(attention_mha);
 RG_GENERIC_TABLE(binary);
 RG_GENERIC_TABLE(channelnorm);
 RG_GENERIC_TABLE(conv);

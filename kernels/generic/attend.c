@@ -77,7 +77,7 @@ static void cut(struct rg_attend_plan *p)
 	p->query_blocks = ceil_div(s->q_seq, p->queries);
 	p->rows = p->heads * min(p->queries, s->q_seq);
 	p->few = p->rows <= FEW_ROWS;
-	p->keys = !p->few ? MANY_KEYS : p->rows <= 2 ? 256 : 64;
+	p->keys = !p->few ? MANY_KEYS : p->rows <= 2 ? 128 : 32;
 	p->items = groups * p->head_blocks * p->query_blocks;
 	p->splits = 1;
 	/* a split should be long enough to be worth joining */
@@ -312,45 +312,74 @@ RG_INLINE rg_vec sums_of(rg_vec x[RG_VEC])
 	return EACH_0(x[0], x[1]) + EACH_1(x[0], x[1]);
 }
 
-/* Scores of one query for `keys` keys, RG_VEC or 1. */
-RG_INLINE void dot_keys(const float *q, const float *k, int64_t step, int64_t head, float *to, const int keys)
+/*
+ * Scores of `rows` queries, q_row and to_row apart, for `keys` keys: as many sums as
+ * lanes, or one.
+ */
+RG_INLINE void dot_keys(const float *q, int64_t q_row, const float *k, int64_t step, int64_t head, float *to,
+			int64_t to_row, const int rows, const int keys)
 {
-	int64_t i = 0;
 	rg_vec sum[RG_VEC];
+	float lane[RG_VEC];
+	int64_t i = 0;
 
-	_Pragma("GCC unroll 16") for (int j = 0; j < RG_VEC; j++)
+	_Pragma("GCC unroll 16") for (int j = 0; j < rows * keys; j++)
 		sum[j] = (rg_vec){ 0 };
 	for (; i + RG_VEC <= head; i += RG_VEC) {
-		rg_vec f = rg_vec_load(q + i);
+		_Pragma("GCC unroll 16") for (int j = 0; j < keys; j++) {
+			rg_vec f = rg_vec_load(k + j * step + i);
 
-		_Pragma("GCC unroll 16") for (int j = 0; j < keys; j++)
-			sum[j] += f * rg_vec_load(k + j * step + i);
+			_Pragma("GCC unroll 2") for (int r = 0; r < rows; r++)
+				sum[r * keys + j] += f * rg_vec_load(q + r * q_row + i);
+		}
 	}
-	if (keys == RG_VEC) {
-		rg_vec_store(to, sums_of(sum));
+	if (rows * keys == RG_VEC) {
+		rg_vec_store(lane, sums_of(sum));
 	} else {
-		float lane[RG_VEC];
-
 		rg_vec_store(lane, sum[0]);
-		to[0] = 0;
-		for (int j = 0; j < RG_VEC; j++)
-			to[0] += lane[j];
+		for (int j = 1; j < RG_VEC; j++)
+			lane[0] += lane[j];
 	}
+	for (int r = 0; r < rows; r++)
+		memcpy(to + r * to_row, lane + r * keys, (size_t)keys * sizeof(float));
 	for (; i < head; i++)
-		for (int j = 0; j < keys; j++)
-			to[j] += q[i] * k[j * step + i];
+		for (int r = 0; r < rows; r++)
+			for (int j = 0; j < keys; j++)
+				to[r * to_row + j] += q[r * q_row + i] * k[j * step + i];
 }
 
-static void few_scores(const struct lane *l, const float *k, int64_t step, int64_t n)
+/* Rows are used several at a time, or by columns: better to fetch them whole, in
+ * order, before. */
+RG_INLINE void fetch_rows(const float *v, int64_t step, int64_t width)
 {
-	int64_t head = l->a->plan.size.head, width = round_up(head, RG_VEC), j = 0;
+	for (int64_t j = 0; j < RG_VEC; j++)
+		for (int64_t i = 0; i < width; i += 16)
+			__builtin_prefetch(v + j * step + i);
+}
 
-	for (; j + RG_VEC <= n; j += RG_VEC)
-		for (int64_t r = 0; r < l->rows; r++)
-			dot_keys(l->q + r * width, k + j * step, step, head, l->s + r * l->s_row + j, RG_VEC);
+/* `left` keys lie there, of which n are due. */
+static void few_scores(const struct lane *l, const float *k, int64_t step, const float *v, int64_t v_step, int64_t n,
+		       int64_t left)
+{
+	int64_t head = l->a->plan.size.head, width = round_up(head, RG_VEC), j = 0, r;
+	const float *q = l->q;
+
+	for (; j + RG_VEC <= n; j += RG_VEC) {
+		float *to = l->s + j;
+
+		if (j + 2 * RG_VEC <= left)
+			fetch_rows(k + (j + RG_VEC) * step, step, head);
+		fetch_rows(v + j * v_step, v_step, l->a->plan.size.v_head);
+		for (r = 0; r + 2 <= l->rows; r += 2)
+			for (int64_t i = 0; i < RG_VEC; i += RG_VEC / 2)
+				dot_keys(q + r * width, width, k + (j + i) * step, step, head, to + r * l->s_row + i, l->s_row, 2,
+					 RG_VEC / 2);
+		if (r < l->rows)
+			dot_keys(q + r * width, width, k + j * step, step, head, to + r * l->s_row, l->s_row, 1, RG_VEC);
+	}
 	for (; j < n; j++)
-		for (int64_t r = 0; r < l->rows; r++)
-			dot_keys(l->q + r * width, k + j * step, step, head, l->s + r * l->s_row + j, 1);
+		for (r = 0; r < l->rows; r++)
+			dot_keys(q + r * width, width, k + j * step, step, head, l->s + r * l->s_row + j, l->s_row, 1, 1);
 }
 
 /* y += p V for some rows and vectors of columns, sums in registers. */
@@ -393,11 +422,11 @@ RG_INLINE void few_values(const struct lane *l, int64_t r, const float *p, const
 				y[k * l->y_row + d] += p[k * l->s_row + j] * v[j * step + d];
 }
 
-/* Keys [key, key + n), all on one side of `past`. */
+/* Keys [key, key + n), with `left` in all before `past` or the end. */
 static void few_block(struct lane *l, const float *k, int64_t k_step, const float *v, int64_t v_step, int64_t key,
-		      int64_t n)
+		      int64_t n, int64_t left)
 {
-	few_scores(l, k, k_step, n);
+	few_scores(l, k, k_step, v, v_step, n, left);
 	for (int64_t r = 0, step; r < l->rows; r += step) {
 		int64_t from = max(l->from[r] - key, 0), to = min(l->to[r] - key, n);
 		float *p = l->s + r * l->s_row;
@@ -485,12 +514,13 @@ static void many_tile(struct lane *l, int64_t r, int64_t rows, int64_t key, int6
 }
 
 static void many_block(struct lane *l, const float *k, int64_t k_step, const float *v, int64_t v_step, int64_t key,
-		       int64_t n)
+		       int64_t n, int64_t left)
 {
 	const struct rg_attention *s = &l->a->plan.size;
 	struct rg_matrix keys = { .data = k, .row = 1, .col = k_step }, values = { .data = v, .row = v_step, .col = 1 };
 	bool finite;
 
+	(void)left;
 	rg_multiply_pack_b(&keys, n, s->head, 0, ceil_div(n, RG_TILE_COLS), l->k);
 	rg_multiply_pack_b(&values, s->v_head, n, 0, l->y_row / RG_TILE_COLS, l->v);
 	finite = !l->a->range || is_finite(l->v, n * l->y_row);
@@ -541,16 +571,15 @@ static void do_item(struct lane *l, int64_t item)
 		else
 			load_query(l, r, l->q + r / RG_TILE_ROWS * RG_TILE_ROWS * head + r % RG_TILE_ROWS, RG_TILE_ROWS);
 	}
-	for (int64_t key = l->low, n; key < l->high; key += n) {
+	for (int64_t key = l->low, n, left; key < l->high; key += n) {
 		bool is_past = key < l->past;
 		const struct rg_attend_rows *k = is_past ? &a->k_past : &a->k, *v = is_past ? &a->v_past : &a->v;
 		int64_t at = is_past ? key : key - l->past;
 
-		n = min(p->keys, l->high - key);
-		if (is_past)
-			n = min(n, l->past - key);
+		left = min(l->high, is_past ? l->past : l->high) - key;
+		n = min(p->keys, left);
 		(p->few ? few_block : many_block)(l, row_at(k, l->b, l->kv, at), k->seq, row_at(v, l->b, l->kv, at), v->seq,
-						  key, n);
+						  key, n, left);
 	}
 	if (p->splits > 1)
 		store_part(l, item);

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 
 static const struct ck_family_table *const tables[] = {
+	&ck_families_attention,
 	&ck_families_fused,
 	&ck_families_math,
 	&ck_families_move,
