@@ -31,9 +31,9 @@ static float row_max(const float *x, int64_t n)
 
 	for (; i + 2 * RG_VEC <= n; i += 2 * RG_VEC) {
 		v = rg_vec_load(x + i);
-		b[0] = rg_vec_choose((rg_ivec)(v > b[0]), v, b[0]);
+		b[0] = rg_vec_pick((rg_mask)(v > b[0]), v, b[0]);
 		v = rg_vec_load(x + i + RG_VEC);
-		b[1] = rg_vec_choose((rg_ivec)(v > b[1]), v, b[1]);
+		b[1] = rg_vec_pick((rg_mask)(v > b[1]), v, b[1]);
 	}
 	for (int k = 0; k < 2 * RG_VEC; k++)
 		max = b[k / RG_VEC][k % RG_VEC] > max ? b[k / RG_VEC][k % RG_VEC] : max;

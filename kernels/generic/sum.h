@@ -10,11 +10,10 @@
 #include "kernels/generic/generic.h"
 
 typedef double rg_dvec __attribute__((vector_size(8 * RG_VEC)));
-typedef int32_t rg_ivec __attribute__((vector_size(4 * RG_VEC)));
 
 RG_INLINE rg_vec rg_vec_abs(rg_vec v)
 {
-	return (rg_vec)((rg_ivec)v & 0x7fffffff);
+	return (rg_vec)((rg_mask)v & 0x7fffffff);
 }
 
 /* EXPR of v, a vector or a float, and m, a float. */
@@ -163,16 +162,10 @@ RG_INLINE float rg_moments(const float *x, int64_t n, double *rest, double *vari
 	return m;
 }
 
-/* a where the mask is set, else b. */
-RG_INLINE rg_vec rg_vec_choose(rg_ivec mask, rg_vec a, rg_vec b)
-{
-	return (rg_vec)((mask & (rg_ivec)a) | (~mask & (rg_ivec)b));
-}
-
 /* The larger of v and b, or the lesser; v where it is NaN, and b where b is. */
 RG_INLINE rg_vec rg_vec_extreme(rg_vec v, rg_vec b, const bool is_max)
 {
-	return rg_vec_choose((rg_ivec)(is_max ? v > b : v < b) | (rg_ivec)(v != v), v, b);
+	return rg_vec_pick((rg_mask)(is_max ? v > b : v < b) | (rg_mask)(v != v), v, b);
 }
 
 /* The largest or least of `best` and n floats. A NaN is both. */
