@@ -33,6 +33,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(pool),
 	RG_GENERIC_TABLE_LIST(reduce),
 	RG_GENERIC_TABLE_LIST(resize),
+	RG_GENERIC_TABLE_LIST(rnn),
 	RG_GENERIC_TABLE_LIST(softmax),
 	RG_GENERIC_TABLE_LIST(unary),
 	RG_GENERIC_TABLE_LIST(variadic),

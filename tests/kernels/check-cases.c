@@ -14,6 +14,7 @@ static const struct ck_family_table *const tables[] = {
 	&ck_families_nn,
 	&ck_families_norm,
 	&ck_families_pair,
+	&ck_families_rnn,
 };
 #define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 
