@@ -57,7 +57,7 @@ static int setup(const struct rg_call *c, struct job *j, struct rg_error *err)
 /* NaN wins and stays. */
 RG_INLINE float fold(float so_far, float v, const bool max)
 {
-	return max ? (v > so_far) | (v != v) ? v : so_far : so_far + v;
+	return max ? (((v > so_far) | (v != v)) ? v : so_far) : so_far + v;
 }
 
 RG_INLINE void fold_row(float *restrict to, const float *restrict x, int64_t n, const bool max)

@@ -155,10 +155,10 @@ static void extreme_row(float *restrict best, const float *restrict x, int64_t n
 {
 	if (is_max)
 		for (int64_t c = 0; c < n; c++)
-			best[c] = (x[c] > best[c]) | (x[c] != x[c]) ? x[c] : best[c];
+			best[c] = ((x[c] > best[c]) | (x[c] != x[c])) ? x[c] : best[c];
 	else
 		for (int64_t c = 0; c < n; c++)
-			best[c] = (x[c] < best[c]) | (x[c] != x[c]) ? x[c] : best[c];
+			best[c] = ((x[c] < best[c]) | (x[c] != x[c])) ? x[c] : best[c];
 }
 
 static void exp_row(double *restrict acc, const float *restrict x, const float *restrict shift, int64_t n)

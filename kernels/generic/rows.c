@@ -78,14 +78,15 @@ static void work_parts(void *arg, int64_t begin, int64_t end, int lane)
 static void copy_rows(char *restrict to, int64_t to_row, const char *restrict from, int64_t from_row, int64_t bytes,
 		      int64_t rows)
 {
-	/* rows of elements of 4 or 8 bytes are aligned to them */
-	if (bytes > 128 || bytes % 4 || (to_row | from_row) % 4) {
+	uintptr_t align = (uintptr_t)to | (uintptr_t)from | (uintptr_t)to_row | (uintptr_t)from_row | (uintptr_t)bytes;
+
+	if (bytes > 128 || align % 4) {
 		for (int64_t r = 0; r < rows; r++)
 			memcpy(to + r * to_row, from + r * from_row, (size_t)bytes);
 	} else if (bytes == 4) {
 		for (int64_t r = 0; r < rows; r++)
 			*(uint32_t *)(to + r * to_row) = *(const uint32_t *)(from + r * from_row);
-	} else if (bytes % 8 == 0 && (to_row | from_row) % 8 == 0 && ((uintptr_t)to | (uintptr_t)from) % 8 == 0) {
+	} else if (align % 8 == 0) {
 		SHORT_ROWS(uint64_t);
 	} else {
 		SHORT_ROWS(uint32_t);

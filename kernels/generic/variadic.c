@@ -4,8 +4,8 @@
 #include "kernels/tables.h"
 
 /* NaN on either side is the result. */
-RG_EW_PAIR(max_f32, float, float, (x > z) | (x != x) ? x : z)
-RG_EW_PAIR(min_f32, float, float, (x < z) | (x != x) ? x : z)
+RG_EW_PAIR(max_f32, float, float, ((x > z) | (x != x)) ? x : z)
+RG_EW_PAIR(min_f32, float, float, ((x < z) | (x != x)) ? x : z)
 RG_EW_PAIR(max_i32, int32_t, int32_t, x > z ? x : z)
 RG_EW_PAIR(min_i32, int32_t, int32_t, x < z ? x : z)
 RG_EW_PAIR(max_i64, int64_t, int64_t, x > z ? x : z)

@@ -167,7 +167,7 @@ static void test_pairs(void **state)
 static void fill_ints(void *data, enum rg_dtype t, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
-		int64_t v = i % 3 ? i * 7919 % 11 - 5 : i * INT64_C(0x4000000040000001);
+		int64_t v = i % 3 ? i * 7919 % 11 - 5 : (int64_t)((uint64_t)i * 0x4000000040000001);
 
 		if (t == RG_I64)
 			((int64_t *)data)[i] = v;
