@@ -99,10 +99,9 @@ def clean_env(threads, spin):
     return env
 
 
-def start_ridge(o, threads, with_openblas=False):
-    command = [os.path.join(o.build, 'bench/serve-ridge'), '--threads', str(threads)] + o.ridge
-    if not with_openblas:
-        command += ['--without-kernel', 'openblas']
+def start_ridge(o, threads):
+    command = [os.path.join(o.build, 'bench/serve-ridge'), '--threads', str(threads), '--without-kernel', 'openblas']
+    command += o.ridge
     return Side('ridge', command, clean_env(threads, o.spin))
 
 
