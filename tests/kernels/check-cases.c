@@ -8,12 +8,14 @@
 
 static const struct ck_family_table *const tables[] = {
 	&ck_families_attention,
+	&ck_families_copy,
 	&ck_families_fused,
 	&ck_families_math,
 	&ck_families_move,
 	&ck_families_nn,
 	&ck_families_norm,
 	&ck_families_pair,
+	&ck_families_reduce,
 	&ck_families_rnn,
 };
 #define N_TABLES ((int)(sizeof(tables) / sizeof(tables[0])))

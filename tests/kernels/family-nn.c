@@ -416,6 +416,7 @@ static const struct ck_family families[] = {
 	SUM("Gemm", gemm, gemm_terms, 6, bench_gemm),
 	MEAN("GlobalAveragePool", global_pool, plane, bench_global_pool),
 	SUM("MatMul", matmul, matmul_terms, 2, bench_matmul),
+	{ .op_type = "GlobalMaxPool", .make = global_pool, .measure = CK_ULPS, .bench = bench_global_pool },
 	{ .op_type = "MaxPool", .make = pool, .measure = CK_ULPS, .bench = bench_pool },
 };
 CK_FAMILY_TABLE(ck_families_nn, families);
