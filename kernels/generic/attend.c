@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "kernels/cache.h"
+#include "kernels/generic/shuffle.h"
 #include "kernels/generic/vexp.h"
 #include "kernels/generic/vmath.h"
 
@@ -48,7 +49,7 @@ static int64_t rows_that_fit(const struct rg_attention *s)
 	int64_t width = s->head + round_up(s->v_head, RG_TILE_COLS);
 	int64_t room = rg_kernel_caches()->l2_bytes / 2 / (int64_t)sizeof(float) - MANY_KEYS * width;
 
-	return max(48, min(192, room / max(width, 1))) / RG_TILE_ROWS * RG_TILE_ROWS;
+	return max(48, min(384, room / max(width, 1))) / RG_TILE_ROWS * RG_TILE_ROWS;
 }
 
 static void cut(struct rg_attend_plan *p)
@@ -205,15 +206,17 @@ static void load_query(const struct lane *l, int64_t r, float *restrict to, int6
 
 static float largest(const float *s, int64_t n)
 {
-	float best[RG_VEC], most = -INFINITY;
+	rg_vec best = rg_vec_all(-INFINITY);
+	float lane[RG_VEC], most = -INFINITY;
 
+	for (int64_t i = 0; i < n; i += RG_VEC) {
+		rg_vec x = rg_vec_load(s + i);
+
+		best = rg_vec_pick(x > best, x, best); /* NaN is not larger */
+	}
+	rg_vec_store(lane, best);
 	for (int k = 0; k < RG_VEC; k++)
-		best[k] = -INFINITY;
-	for (int64_t i = 0; i < n; i += RG_VEC)
-		for (int k = 0; k < RG_VEC; k++)
-			best[k] = s[i + k] > best[k] ? s[i + k] : best[k];
-	for (int k = 0; k < RG_VEC; k++)
-		most = best[k] > most ? best[k] : most;
+		most = lane[k] > most ? lane[k] : most;
 	return most;
 }
 
@@ -273,45 +276,6 @@ static void soften(struct lane *l, int64_t r, int64_t key, int64_t from, int64_t
 
 /* ---- few rows: K and V where they lie ---- */
 
-#if RG_VEC == 16
-#define HALVES_0(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
-#define HALVES_1(a, b) __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
-#define QUARTERS_0(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
-#define QUARTERS_1(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
-#define PAIRS_0(a, b) __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-#define PAIRS_1(a, b) __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-#define EACH_0(a, b) __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
-#define EACH_1(a, b) __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
-#elif RG_VEC == 8
-#define QUARTERS_0(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define QUARTERS_1(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
-#define PAIRS_0(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define PAIRS_1(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define EACH_0(a, b) __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
-#define EACH_1(a, b) __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
-#else
-#define PAIRS_0(a, b) __builtin_shufflevector(a, b, 0, 1, 4, 5)
-#define PAIRS_1(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
-#define EACH_0(a, b) __builtin_shufflevector(a, b, 0, 4, 2, 6)
-#define EACH_1(a, b) __builtin_shufflevector(a, b, 1, 5, 3, 7)
-#endif
-
-/* The sums of each of RG_VEC vectors, in order: neighbours are joined half by half. */
-RG_INLINE rg_vec sums_of(rg_vec x[RG_VEC])
-{
-#if RG_VEC >= 16
-	_Pragma("GCC unroll 8") for (int i = 0; i < 8; i++)
-		x[i] = HALVES_0(x[i], x[i + 8]) + HALVES_1(x[i], x[i + 8]);
-#endif
-#if RG_VEC >= 8
-	_Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
-		x[i] = QUARTERS_0(x[i], x[i + 4]) + QUARTERS_1(x[i], x[i + 4]);
-#endif
-	_Pragma("GCC unroll 2") for (int i = 0; i < 2; i++)
-		x[i] = PAIRS_0(x[i], x[i + 2]) + PAIRS_1(x[i], x[i + 2]);
-	return EACH_0(x[0], x[1]) + EACH_1(x[0], x[1]);
-}
-
 /*
  * Scores of `rows` queries, q_row and to_row apart, for `keys` keys: as many sums as
  * lanes, or one.
@@ -334,7 +298,7 @@ RG_INLINE void dot_keys(const float *q, int64_t q_row, const float *k, int64_t s
 		}
 	}
 	if (rows * keys == RG_VEC) {
-		rg_vec_store(lane, sums_of(sum));
+		rg_vec_store(lane, rg_vec_sums(sum));
 	} else {
 		rg_vec_store(lane, sum[0]);
 		for (int j = 1; j < RG_VEC; j++)
@@ -464,13 +428,14 @@ static bool is_finite(const float *x, int64_t n)
 static void tile_values(const struct lane *l, int64_t r, int64_t rows, int64_t from, int64_t to, int64_t n)
 {
 	static const struct rg_epilogue none = { .alpha = 1, .beta = 1 };
-	struct rg_tile t = { .c_row = l->y_row, .cols = RG_TILE_COLS, .add = true, .e = &none };
+	struct rg_tile t = { .c_row = l->y_row, .add = true, .e = &none };
 	const float *p = l->s + r % RG_TILE_ROWS * l->s_row + from;
 
 	if (from >= to)
 		return;
 	for (int64_t c = 0; c < l->y_row; c += RG_TILE_COLS) {
 		t.c = l->y + r * l->y_row + c;
+		t.cols = l->a->plan.size.v_head - c > RG_VEC ? RG_TILE_COLS : RG_VEC;
 		rg_multiply_tile(rows, to - from, p, l->s_row, true, l->v + c * n + from * RG_TILE_COLS, RG_TILE_COLS, &t);
 	}
 }
@@ -479,7 +444,7 @@ static void tile_values(const struct lane *l, int64_t r, int64_t rows, int64_t f
 static void many_tile(struct lane *l, int64_t r, int64_t rows, int64_t key, int64_t n, bool finite)
 {
 	static const struct rg_epilogue none = { .alpha = 1, .beta = 1 };
-	struct rg_tile t = { .c_row = l->s_row, .cols = RG_TILE_COLS, .e = &none };
+	struct rg_tile t = { .c_row = l->s_row, .e = &none };
 	int64_t head = l->a->plan.size.head, low = n, high = 0;
 	bool even = true;
 
@@ -492,6 +457,7 @@ static void many_tile(struct lane *l, int64_t r, int64_t rows, int64_t key, int6
 		return;
 	for (int64_t j = low / RG_TILE_COLS * RG_TILE_COLS; j < high; j += RG_TILE_COLS) {
 		t.c = l->s + j;
+		t.cols = high - j > RG_VEC ? RG_TILE_COLS : RG_VEC;
 		rg_multiply_tile(rows, head, l->q + r * head, RG_TILE_ROWS, false, l->k + j * head, RG_TILE_COLS, &t);
 	}
 	for (int64_t i = r; i < r + rows; i++) {
@@ -513,15 +479,42 @@ static void many_tile(struct lane *l, int64_t r, int64_t rows, int64_t key, int6
 		tile_values(l, r, rows, low, high, n);
 }
 
+/* Panels of RG_TILE_COLS keys, element i of all of them side by side; what is missing
+ * in the last one is 0. */
+static void pack_keys(const float *k, int64_t step, int64_t n, int64_t head, float *to)
+{
+	for (int64_t j = 0; j < n; j += RG_VEC) {
+		float *panel = to + j / RG_TILE_COLS * RG_TILE_COLS * head + j % RG_TILE_COLS;
+		int64_t rows = min(n - j, RG_VEC), i = 0;
+
+		for (; rows == RG_VEC && i + RG_VEC <= head; i += RG_VEC) {
+			rg_vec x[RG_VEC];
+
+			_Pragma("GCC unroll 16") for (int r = 0; r < RG_VEC; r++)
+				x[r] = rg_vec_load(k + (j + r) * step + i);
+			rg_vec_turn(x);
+			_Pragma("GCC unroll 16") for (int r = 0; r < RG_VEC; r++)
+				rg_vec_store(panel + (i + r) * RG_TILE_COLS, x[r]);
+		}
+		for (; i < head; i++)
+			for (int64_t r = 0; r < RG_VEC; r++)
+				panel[i * RG_TILE_COLS + r] = r < rows ? k[(j + r) * step + i] : 0;
+	}
+	if (n % RG_TILE_COLS && n % RG_TILE_COLS <= RG_VEC)
+		for (int64_t i = 0; i < head; i++)
+			memset(to + n / RG_TILE_COLS * RG_TILE_COLS * head + i * RG_TILE_COLS + RG_VEC, 0,
+			       RG_VEC * sizeof(float));
+}
+
 static void many_block(struct lane *l, const float *k, int64_t k_step, const float *v, int64_t v_step, int64_t key,
 		       int64_t n, int64_t left)
 {
 	const struct rg_attention *s = &l->a->plan.size;
-	struct rg_matrix keys = { .data = k, .row = 1, .col = k_step }, values = { .data = v, .row = v_step, .col = 1 };
+	struct rg_matrix values = { .data = v, .row = v_step, .col = 1 };
 	bool finite;
 
 	(void)left;
-	rg_multiply_pack_b(&keys, n, s->head, 0, ceil_div(n, RG_TILE_COLS), l->k);
+	pack_keys(k, k_step, n, s->head, l->k);
 	rg_multiply_pack_b(&values, s->v_head, n, 0, l->y_row / RG_TILE_COLS, l->v);
 	finite = !l->a->range || is_finite(l->v, n * l->y_row);
 	for (int64_t r = 0; r < l->rows; r += RG_TILE_ROWS)
@@ -643,40 +636,4 @@ void rg_attend_run(const struct rg_attend *a, const struct rg_par *par)
 	par->run(par, p->items, 1 + (int64_t)(20e3 / (ns + 1)), work, (void *)a);
 	if (p->splits > 1)
 		par->run(par, whole, rg_grain(p->rows * p->splits * y_width(p)), work_join, (void *)a);
-}
-
-/* ---- caches ---- */
-
-static void copy_head(const struct rg_attend_rows *from, struct rg_attend_rows to, int64_t first, int64_t b, int64_t h,
-		      int64_t seq, int64_t width)
-{
-	if (seq <= 0)
-		return;
-	if (from->seq == width && to.seq == width) {
-		memcpy(row_at(&to, b, h, first), row_at(from, b, h, 0), (size_t)(seq * width) * sizeof(float));
-		return;
-	}
-	for (int64_t s = 0; s < seq; s++)
-		memcpy(row_at(&to, b, h, first + s), row_at(from, b, h, s), (size_t)width * sizeof(float));
-}
-
-static void work_copy(void *arg, int64_t begin, int64_t end, int lane)
-{
-	const struct rg_attend_copies *c = arg;
-
-	(void)lane;
-	for (int64_t i = begin; i < end; i++) {
-		int64_t b = i / c->heads, h = i % c->heads;
-
-		if (c->from.data)
-			copy_head(&c->from, c->to, 0, b, h, c->from_seq, c->width);
-		copy_head(&c->then, c->to, c->from_seq, b, h, c->then_seq, c->width);
-	}
-}
-
-void rg_attend_copy(const struct rg_attend_copies *c, const struct rg_par *par)
-{
-	int64_t floats = (c->from_seq + c->then_seq) * c->width;
-
-	par->run(par, c->batch * c->heads, rg_grain(floats / 2 + 16), work_copy, (void *)c);
 }
