@@ -6,13 +6,14 @@ static float *row_at(const struct rg_attend_rows *r, int64_t b, int64_t h, int64
 	return r->data + b * r->batch + h * r->head + s * r->seq;
 }
 
-static void copy_head(const struct rg_attend_rows *from, struct rg_attend_rows to, int64_t first, int64_t b, int64_t h,
-		      int64_t seq, int64_t width)
+static void copy_head(const struct rg_attend_rows *from, struct rg_attend_rows to, int64_t first, int64_t b,
+		      int64_t h, int64_t seq, int64_t width)
 {
 	if (seq <= 0)
 		return;
 	if (from->seq == width && to.seq == width) {
-		memcpy(row_at(&to, b, h, first), row_at(from, b, h, 0), (size_t)(seq * width) * sizeof(float));
+		memcpy(row_at(&to, b, h, first), row_at(from, b, h, 0),
+		       (size_t)(seq * width) * sizeof(float));
 		return;
 	}
 	for (int64_t s = 0; s < seq; s++)

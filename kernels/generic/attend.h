@@ -86,7 +86,8 @@ bool rg_attend_plan_make(struct rg_attend_plan *p, const struct rg_attention *si
 
 RG_INLINE size_t rg_attend_scratch_bytes(const struct rg_attend_plan *p)
 {
-	return (size_t)(p->lane_floats * p->lanes + (p->splits > 1 ? p->part_floats * p->items : 0)) * sizeof(float);
+	return (size_t)(p->lane_floats * p->lanes + (p->splits > 1 ? p->part_floats * p->items : 0)) *
+	       sizeof(float);
 }
 
 /* Runs it; par->lanes must be what the plan was made for, or less. */

@@ -88,16 +88,18 @@ static int check_sequence(const struct gqa *x, int64_t b, struct rg_error *err)
 	int64_t keys = keys_of(x, b), fresh, past;
 
 	if (keys < 1 || keys > x->a.plan.size.total)
-		return rg_error_set(err, -EINVAL, "seqlens_k[%lld] is %d; total_sequence_length is %lld", (long long)b,
-				    x->lens[b], (long long)x->a.plan.size.total);
+		return rg_error_set(err, -EINVAL, "seqlens_k[%lld] is %d; total_sequence_length is %lld",
+				    (long long)b, x->lens[b], (long long)x->a.plan.size.total);
 	fresh = fresh_of(x, b);
 	past = keys - fresh;
 	if (fresh < 0 || fresh > min(keys, s->q_seq))
-		return rg_error_set(err, -EINVAL, "query_seqlens[%lld] is %lld, at most %lld make sense", (long long)b,
-				    (long long)fresh, (long long)min(keys, s->q_seq));
+		return rg_error_set(err, -EINVAL, "query_seqlens[%lld] is %lld, at most %lld make sense",
+				    (long long)b, (long long)fresh, (long long)min(keys, s->q_seq));
 	if (past > s->past)
-		return rg_error_set(err, -EINVAL, "sequence %lld has %lld keys before the %lld new ones; the cache has %lld",
-				    (long long)b, (long long)past, (long long)fresh, (long long)s->past);
+		return rg_error_set(
+			err, -EINVAL,
+			"sequence %lld has %lld keys before the %lld new ones; the cache has %lld",
+			(long long)b, (long long)past, (long long)fresh, (long long)s->past);
 	return 0;
 }
 
@@ -119,8 +121,10 @@ static int check_positions(const struct gqa *x, int64_t b, struct rg_error *err)
 		int64_t at = position(x, b, i);
 
 		if (at < 0 || at >= x->g.positions)
-			return rg_error_set(err, -EINVAL, "the position of token %lld of sequence %lld is %lld; the caches "
-					    "have %lld rows", (long long)i, (long long)b, (long long)at,
+			return rg_error_set(err, -EINVAL,
+					    "the position of token %lld of sequence %lld is %lld; the caches "
+					    "have %lld rows",
+					    (long long)i, (long long)b, (long long)at,
 					    (long long)x->g.positions);
 	}
 	return 0;
@@ -159,7 +163,8 @@ static void work_rotate(void *arg, int64_t begin, int64_t end, int lane)
 		for (int64_t h = 0; h < s->q_heads + s->kv_heads; h++) {
 			bool is_key = h >= s->q_heads;
 			int64_t head = is_key ? h - s->q_heads : h;
-			const struct rg_attend_rows *from = is_key ? &x->k : &x->q, *to = is_key ? &x->a.k : &x->a.q;
+			const struct rg_attend_rows *from = is_key ? &x->k : &x->q,
+						    *to = is_key ? &x->a.k : &x->a.q;
 
 			rotate_row(x, from->data + b * from->batch + head * from->head + i * from->seq,
 				   to->data + b * to->batch + head * to->head + i * to->seq, at);
@@ -173,7 +178,8 @@ static void rotate(struct gqa *x, float *room, const struct rg_par *par)
 	int64_t heads = s->q_heads + s->kv_heads;
 
 	x->a.q = rg_attend_heads_first(room, s->q_heads, s->q_seq, s->head);
-	x->a.k = rg_attend_heads_first(room + s->batch * s->q_heads * s->q_seq * s->head, s->kv_heads, s->q_seq, s->head);
+	x->a.k = rg_attend_heads_first(room + s->batch * s->q_heads * s->q_seq * s->head, s->kv_heads,
+				       s->q_seq, s->head);
 	par->run(par, s->batch * s->q_seq, rg_grain(2 * heads * s->head), work_rotate, x);
 }
 
@@ -200,22 +206,25 @@ static void work_cache(void *arg, int64_t begin, int64_t end, int lane)
 		float *to = j->present + i * j->length * s->head;
 
 		if (first > 0)
-			memcpy(to, j->past->data + b * j->past->batch + h * j->past->head, (size_t)first * row);
+			memcpy(to, j->past->data + b * j->past->batch + h * j->past->head,
+			       (size_t)first * row);
 		to += first * s->head;
 		for (int64_t r = 0; r < kept; r++, to += s->head)
-			memcpy(to, j->now->data + b * j->now->batch + h * j->now->head + r * j->now->seq, row);
+			memcpy(to, j->now->data + b * j->now->batch + h * j->now->head + r * j->now->seq,
+			       row);
 		memset(to, 0, (size_t)(j->length - first - kept) * row);
 	}
 }
 
-static void write_present(const struct gqa *x, const struct rg_tensor *present, const struct rg_attend_rows *past,
-			  const struct rg_attend_rows *now, const struct rg_par *par)
+static void write_present(const struct gqa *x, const struct rg_tensor *present,
+			  const struct rg_attend_rows *past, const struct rg_attend_rows *now,
+			  const struct rg_par *par)
 {
 	struct cache_job j = { x, past, now, present->data, present->shape.dim[2] };
 
 	if (present->dtype != RG_UNDEFINED && present->data)
-		par->run(par, x->g.size.batch * x->g.size.kv_heads, rg_grain(j.length * x->g.size.head / 2 + 16), work_cache,
-			 &j);
+		par->run(par, x->g.size.batch * x->g.size.kv_heads,
+			 rg_grain(j.length * x->g.size.head / 2 + 16), work_cache, &j);
 }
 
 /* ---- the whole ---- */
@@ -245,8 +254,9 @@ static int64_t rotated_floats(const struct rg_gqa *g)
 
 static bool supports(const struct rg_call *c)
 {
-	static const int floats[] = { RG_GQA_QUERY, RG_GQA_KEY, RG_GQA_VALUE, RG_GQA_PAST_KEY, RG_GQA_PAST_VALUE,
-				      RG_GQA_COS, RG_GQA_SIN, RG_GQA_BIAS, RG_GQA_HEAD_SINK };
+	static const int floats[] = { RG_GQA_QUERY,    RG_GQA_KEY,        RG_GQA_VALUE,
+				      RG_GQA_PAST_KEY, RG_GQA_PAST_VALUE, RG_GQA_COS,
+				      RG_GQA_SIN,      RG_GQA_BIAS,       RG_GQA_HEAD_SINK };
 	struct rg_attend_plan plan;
 	struct rg_gqa g;
 
@@ -274,7 +284,8 @@ static void find_rows(const struct rg_call *c, struct gqa *x)
 	int64_t heads = s->q_heads + 2 * s->kv_heads;
 
 	if (x->g.packed) {
-		x->q = x->k = x->a.v = rg_attend_heads_last(c->in[RG_GQA_QUERY].data, heads, s->q_seq, s->head);
+		x->q = x->k = x->a.v =
+			rg_attend_heads_last(c->in[RG_GQA_QUERY].data, heads, s->q_seq, s->head);
 		x->k.data += s->q_heads * s->head;
 		x->a.v.data += (s->q_heads + s->kv_heads) * s->head;
 	} else {
@@ -285,8 +296,10 @@ static void find_rows(const struct rg_call *c, struct gqa *x)
 	x->a.q = x->q;
 	x->a.k = x->k;
 	if (input(c, RG_GQA_PAST_KEY)) {
-		x->a.k_past = rg_attend_heads_first(c->in[RG_GQA_PAST_KEY].data, s->kv_heads, s->past, s->head);
-		x->a.v_past = rg_attend_heads_first(c->in[RG_GQA_PAST_VALUE].data, s->kv_heads, s->past, s->head);
+		x->a.k_past =
+			rg_attend_heads_first(c->in[RG_GQA_PAST_KEY].data, s->kv_heads, s->past, s->head);
+		x->a.v_past =
+			rg_attend_heads_first(c->in[RG_GQA_PAST_VALUE].data, s->kv_heads, s->past, s->head);
 	}
 	x->a.y = rg_attend_heads_last(c->out[0].data, s->q_heads, s->q_seq, s->head);
 }
@@ -335,8 +348,13 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 }
 
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "GroupQueryAttention", .domain = RG_CONTRIB_DOMAIN, .name = RG_LEVEL_NAME("blocks"),
-	  .isa = RG_LEVEL_ISA, .rank = 20 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes,
+	{ .op_type = "GroupQueryAttention",
+	  .domain = RG_CONTRIB_DOMAIN,
+	  .name = RG_LEVEL_NAME("blocks"),
+	  .isa = RG_LEVEL_ISA,
+	  .rank = 20 + RG_LEVEL_RANK,
+	  .supports = supports,
+	  .scratch_bytes = scratch_bytes,
 	  .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(attention_gqa), kernels);

@@ -62,9 +62,10 @@ static void add_mask(const struct rg_attend *a, int64_t b, int64_t h, int64_t i,
 	case RG_MHA_KEYS:
 	case RG_MHA_ROWS:
 	case RG_MHA_SQUARE:
-		keep += from + (x->m.mask == RG_MHA_KEYS ? b * s->total :
-				x->m.mask == RG_MHA_ROWS ? (b * s->q_seq + i) * s->total :
-							   (b * x->m.mask_width + s->past + i) * x->m.mask_width);
+		keep += from + (x->m.mask == RG_MHA_KEYS ? b * s->total
+				: x->m.mask == RG_MHA_ROWS
+					? (b * s->q_seq + i) * s->total
+					: (b * x->m.mask_width + s->past + i) * x->m.mask_width);
 		for (int64_t j = 0; j < to - from; j++)
 			scores[j] += keep[j] > 0 ? 0 : filter;
 		break;
@@ -102,8 +103,8 @@ static bool plan_projection(const struct rg_mha *m, bool packed, int lanes, stru
 	mul->a = (struct rg_matrix){ .row = m->input, .col = 1 };
 	mul->b = (struct rg_matrix){ .row = columns, .col = 1 };
 	mul->c_row = columns;
-	return rg_multiply_plan_make(&mul->plan, m->size.batch * m->size.q_seq, columns, m->input, 1, &mul->a, false,
-				     &mul->b, packed, lanes);
+	return rg_multiply_plan_make(&mul->plan, m->size.batch * m->size.q_seq, columns, m->input, 1, &mul->a,
+				     false, &mul->b, packed, lanes);
 }
 
 /* Floats of Q, K and V where they are made here; -1 when that overflows. */
@@ -167,16 +168,16 @@ static int prepare(const struct rg_call *c, void *prepared, struct rg_error *err
 	int64_t columns = c->in[1].shape.dim[1];
 
 	(void)err;
-	rg_multiply_pack_b(&weights, columns, c->in[1].shape.dim[0], 0, (columns + RG_TILE_COLS - 1) / RG_TILE_COLS,
-			   prepared);
+	rg_multiply_pack_b(&weights, columns, c->in[1].shape.dim[0], 0,
+			   (columns + RG_TILE_COLS - 1) / RG_TILE_COLS, prepared);
 	return 0;
 }
 
 /* ---- Q, K, V ---- */
 
 /* Part `part` of heads whose parts stand one after the other. */
-static struct rg_attend_rows part_of(const struct rg_tensor *t, const struct rg_attention *s, int64_t seq, int parts,
-				     int part)
+static struct rg_attend_rows part_of(const struct rg_tensor *t, const struct rg_attention *s, int64_t seq,
+				     int parts, int part)
 {
 	struct rg_attend_rows r = rg_attend_heads_last(t->data, s->q_heads, seq, parts * s->head);
 
@@ -205,8 +206,8 @@ static void find_rows(const struct rg_call *c, const struct rg_mha *m, struct rg
 }
 
 /* Q, K and V side by side in each row. */
-static void project(const struct rg_call *c, const struct rg_mha *m, struct rg_attend *a, float *made, void *scratch,
-		    const struct rg_par *par)
+static void project(const struct rg_call *c, const struct rg_mha *m, struct rg_attend *a, float *made,
+		    void *scratch, const struct rg_par *par)
 {
 	const struct rg_attention *s = &m->size;
 	int64_t width = s->q_heads * s->head, row = columns_of(m);
@@ -240,10 +241,11 @@ static void work_bias(void *arg, int64_t begin, int64_t end, int lane)
 	(void)lane;
 	for (int64_t i = begin; i < end; i++) {
 		for (int64_t h = 0; h < j->heads; h++) {
-			const float *restrict x = j->from.data + i / j->seq * j->from.batch + h * j->from.head +
-						  i % j->seq * j->from.seq;
+			const float *restrict x = j->from.data + i / j->seq * j->from.batch +
+						  h * j->from.head + i % j->seq * j->from.seq;
 			const float *restrict bias = j->bias + h * j->width;
-			float *restrict y = j->to.data + i / j->seq * j->to.batch + h * j->to.head + i % j->seq * j->to.seq;
+			float *restrict y = j->to.data + i / j->seq * j->to.batch + h * j->to.head +
+					    i % j->seq * j->to.seq;
 
 			for (int64_t d = 0; d < j->width; d++)
 				y[d] = x[d] + bias[d];
@@ -299,8 +301,13 @@ static void write_presents(const struct rg_call *c, const struct rg_mha *m, cons
 		int64_t width = i ? s->v_head : s->head;
 		float *to = wanted(c, i && !projected ? 2 : 1);
 		struct rg_attend_copies copies = {
-			.from = i ? a->v_past : a->k_past, .then = i ? a->v : a->k, .batch = s->batch, .heads = s->q_heads,
-			.from_seq = s->past, .then_seq = s->kv_seq, .width = width,
+			.from = i ? a->v_past : a->k_past,
+			.then = i ? a->v : a->k,
+			.batch = s->batch,
+			.heads = s->q_heads,
+			.from_seq = s->past,
+			.then_seq = s->kv_seq,
+			.width = width,
 		};
 
 		if (!to)
@@ -348,11 +355,24 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 }
 
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "Attention", .domain = RG_CONTRIB_DOMAIN, .name = RG_LEVEL_NAME("blocks"), .isa = RG_LEVEL_ISA,
-	  .rank = 20 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes,
-	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1, .run = run },
-	{ .op_type = "MultiHeadAttention", .domain = RG_CONTRIB_DOMAIN, .name = RG_LEVEL_NAME("blocks"),
-	  .isa = RG_LEVEL_ISA, .rank = 20 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes,
+	{ .op_type = "Attention",
+	  .domain = RG_CONTRIB_DOMAIN,
+	  .name = RG_LEVEL_NAME("blocks"),
+	  .isa = RG_LEVEL_ISA,
+	  .rank = 20 + RG_LEVEL_RANK,
+	  .supports = supports,
+	  .scratch_bytes = scratch_bytes,
+	  .prepared_bytes = prepared_bytes,
+	  .prepare = prepare,
+	  .packs = 1u << 1,
+	  .run = run },
+	{ .op_type = "MultiHeadAttention",
+	  .domain = RG_CONTRIB_DOMAIN,
+	  .name = RG_LEVEL_NAME("blocks"),
+	  .isa = RG_LEVEL_ISA,
+	  .rank = 20 + RG_LEVEL_RANK,
+	  .supports = supports,
+	  .scratch_bytes = scratch_bytes,
 	  .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(attention_mha), kernels);

@@ -96,14 +96,16 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 	struct rg_attend_plan plan;
 	struct rg_attention size;
 
-	return resolve(c, &size) && rg_attend_plan_make(&plan, &size, lanes) ? rg_attend_scratch_bytes(&plan) : 0;
+	return resolve(c, &size) && rg_attend_plan_make(&plan, &size, lanes) ? rg_attend_scratch_bytes(&plan)
+									     : 0;
 }
 
 static int check_lengths(const struct mask_ctx *m, const struct rg_attention *s, struct rg_error *err)
 {
 	for (int64_t b = 0; m->lengths && b < s->batch; b++)
 		if (m->lengths[b] < 0 || m->lengths[b] > s->total)
-			return rg_error_set(err, -EINVAL, "nonpad_kv_seqlen[%lld] is %lld; there are %lld keys",
+			return rg_error_set(err, -EINVAL,
+					    "nonpad_kv_seqlen[%lld] is %lld; there are %lld keys",
 					    (long long)b, (long long)m->lengths[b], (long long)s->total);
 	return 0;
 }
@@ -129,8 +131,13 @@ static void write_presents(const struct rg_call *c, const struct rg_attend *a, c
 	for (int i = 0; i < 2; i++) {
 		int64_t width = i ? s->v_head : s->head;
 		struct rg_attend_copies copies = {
-			.from = i ? a->v_past : a->k_past, .then = i ? a->v : a->k, .batch = s->batch, .heads = s->kv_heads,
-			.from_seq = s->past, .then_seq = s->kv_seq, .width = width,
+			.from = i ? a->v_past : a->k_past,
+			.then = i ? a->v : a->k,
+			.batch = s->batch,
+			.heads = s->kv_heads,
+			.from_seq = s->past,
+			.then_seq = s->kv_seq,
+			.width = width,
 		};
 
 		copies.to = rg_attend_heads_first(wanted(c, 1 + i), s->kv_heads, s->total, width);

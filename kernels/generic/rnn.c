@@ -76,7 +76,8 @@ static bool known_functions(const struct rg_node *node, int gates, int direction
 	if (names->count != per * directions)
 		return false;
 	for (int i = 0; i < names->count; i++) {
-		if (gates == 1 && !strcasecmp(names->strings[i], strcasecmp(names->strings[0], "Relu") ? "Tanh" : "Relu"))
+		if (gates == 1 &&
+		    !strcasecmp(names->strings[i], strcasecmp(names->strings[0], "Relu") ? "Tanh" : "Relu"))
 			continue;
 		if (gates == 1 || strcasecmp(names->strings[i], lstm[i % per]))
 			return false;
@@ -97,8 +98,8 @@ static bool plan_products(struct rnn *p, bool packed, int lanes)
 	struct rg_matrix x = { .row = n->input, .col = 1 }, w = { .row = 1, .col = n->input };
 	struct rg_matrix h = { .row = n->hidden, .col = 1 }, r = { .row = p->width, .col = 1 };
 
-	if (!rg_multiply_plan_make(&p->input, n->seq * n->batch, n->directions * p->width, n->input, 1, &x, false, &w,
-				   packed, lanes))
+	if (!rg_multiply_plan_make(&p->input, n->seq * n->batch, n->directions * p->width, n->input, 1, &x,
+				   false, &w, packed, lanes))
 		return false;
 	p->step_floats = 0;
 	for (int i = 0; i < 2 * p->parts; i++) {
@@ -130,8 +131,8 @@ static bool describe(const struct rg_call *c, struct rnn *p)
 	if (rg_rnn_resolve(c->node, &c->in[0].shape, &c->in[1].shape, &c->in[2].shape, &p->n, &err) ||
 	    !known_functions(c->node, p->n.gates, p->n.directions, &p->relu))
 		return false;
-	if (p->n.hidden < 1 || p->n.hidden > 1 << 20 || p->n.input < 0 || p->n.input > INT32_MAX || p->n.batch < 0 ||
-	    p->n.seq < 0)
+	if (p->n.hidden < 1 || p->n.hidden > 1 << 20 || p->n.input < 0 || p->n.input > INT32_MAX ||
+	    p->n.batch < 0 || p->n.seq < 0)
 		return false;
 	p->clip = rg_node_float(c->node, "clip", 0);
 	p->couple = rg_node_int(c->node, "input_forget", 0) != 0;
@@ -229,7 +230,8 @@ static int prepare(const struct rg_call *c, void *prepared, struct rg_error *err
 	n = p.n.directions * p.width;
 	rg_multiply_pack_b(&w, n, p.n.input, 0, (n + RG_TILE_COLS - 1) / RG_TILE_COLS, to);
 	for (int d = 0; d < p.n.directions; d++)
-		pack_direction(&p, (const float *)c->in[2].data + d * p.width * p.n.hidden, to + p.w_floats + d * p.r_floats);
+		pack_direction(&p, (const float *)c->in[2].data + d * p.width * p.n.hidden,
+			       to + p.w_floats + d * p.r_floats);
 	return 0;
 }
 
@@ -369,9 +371,15 @@ static void multiply(const struct item *it, int part, const float *state)
 	static const struct rg_epilogue none = { .alpha = 1, .beta = 1 };
 	const struct rnn *p = it->j->p;
 	struct rg_multiply mul = {
-		.plan = p->step[part][it->rows != p->rows], .a = { .data = state, .row = p->n.hidden, .col = 1 },
-		.b = { .row = p->width, .col = 1, .packed = it->j->packed + it->dir * p->r_floats + p->part[part].packed },
-		.c = it->gate + p->part[part].first, .c_row = p->width, .e = &none, .scratch = it->scratch,
+		.plan = p->step[part][it->rows != p->rows],
+		.a = { .data = state, .row = p->n.hidden, .col = 1 },
+		.b = { .row = p->width,
+		       .col = 1,
+		       .packed = it->j->packed + it->dir * p->r_floats + p->part[part].packed },
+		.c = it->gate + p->part[part].first,
+		.c_row = p->width,
+		.e = &none,
+		.scratch = it->scratch,
 	};
 
 	rg_multiply_run(&mul, it->j->par);
@@ -413,8 +421,12 @@ static void do_step(const struct item *it, int64_t i)
 			int64_t b = it->first + r, len = length(it->j, b), t = backwards ? len - 1 - i : i;
 
 			if (i < len)
-				step_row(it, r, it->j->x + ((n->batch_first ? b * n->seq + t : t * n->batch + b) * n->directions +
-							    it->dir) * p->width, half);
+				step_row(it, r,
+					 it->j->x + ((n->batch_first ? b * n->seq + t : t * n->batch + b) *
+							     n->directions +
+						     it->dir) *
+							    p->width,
+					 half);
 		}
 	}
 	for (int64_t r = 0; y && r < it->rows; r++) {
@@ -436,7 +448,8 @@ static void load_state(const struct item *it, int input_index, float *to)
 	const float *from = data_of(it->j->c, input_index);
 
 	for (int64_t r = 0; r < it->rows; r++, to += n->hidden) {
-		int64_t b = it->first + r, at = n->batch_first ? b * n->directions + it->dir : it->dir * n->batch + b;
+		int64_t b = it->first + r,
+			at = n->batch_first ? b * n->directions + it->dir : it->dir * n->batch + b;
 
 		if (from)
 			memcpy(to, from + at * n->hidden, (size_t)n->hidden * sizeof(float));
@@ -451,7 +464,8 @@ static void store_state(const struct item *it, int output, const float *from)
 	float *to = wanted(it->j->c, output);
 
 	for (int64_t r = 0; to && r < it->rows; r++, from += n->hidden) {
-		int64_t b = it->first + r, at = n->batch_first ? b * n->directions + it->dir : it->dir * n->batch + b;
+		int64_t b = it->first + r,
+			at = n->batch_first ? b * n->directions + it->dir : it->dir * n->batch + b;
 
 		memcpy(to + at * n->hidden, from, (size_t)n->hidden * sizeof(float));
 	}
@@ -501,8 +515,8 @@ static void join_biases(const struct rnn *p, const float *bias, float *restrict 
 	}
 }
 
-static void multiply_input(const struct rg_call *c, const struct rnn *p, const float *bias, float *x, float *scratch,
-			   const struct rg_par *par)
+static void multiply_input(const struct rg_call *c, const struct rnn *p, const float *bias, float *x,
+			   float *scratch, const struct rg_par *par)
 {
 	struct rg_epilogue e = { .alpha = 1, .beta = 1, .bias = bias, .bias_col = 1 };
 	struct rg_multiply mul = {
@@ -518,8 +532,8 @@ static int check_lengths(const struct rg_rnn *n, const int32_t *lens, struct rg_
 {
 	for (int64_t b = 0; lens && b < n->batch; b++)
 		if (lens[b] < 0 || lens[b] > n->seq)
-			return rg_error_set(err, -EINVAL, "sequence_lens[%lld] is %d; X has %lld steps", (long long)b, lens[b],
-					    (long long)n->seq);
+			return rg_error_set(err, -EINVAL, "sequence_lens[%lld] is %d; X has %lld steps",
+					    (long long)b, lens[b], (long long)n->seq);
 	return 0;
 }
 
@@ -540,7 +554,8 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	j.items = packed + p.pack_floats;
 	j.packed = c->prepared ? (const float *)c->prepared + p.w_floats : packed;
 	for (int d = 0; d < p.n.directions && !c->prepared; d++)
-		pack_direction(&p, (const float *)c->in[2].data + d * p.width * p.n.hidden, packed + d * p.r_floats);
+		pack_direction(&p, (const float *)c->in[2].data + d * p.width * p.n.hidden,
+			       packed + d * p.r_floats);
 	join_biases(&p, data_of(c, 3), bias);
 	multiply_input(c, &p, bias, x, j.items, par);
 	j.x = x;

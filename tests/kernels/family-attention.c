@@ -50,7 +50,8 @@ static void fill_bound(const struct nn_case *t, const struct bound *b, double *o
 
 static enum nn_fill fill(struct ck_gen *g, bool all_seen)
 {
-	static const enum nn_fill fills[] = { NN_UNIFORM, NN_UNIFORM, NN_WHOLE, NN_WIDE, NN_TINY, NN_NAN, NN_INF };
+	static const enum nn_fill fills[] = { NN_UNIFORM, NN_UNIFORM, NN_WHOLE, NN_WIDE,
+					      NN_TINY,    NN_NAN,     NN_INF };
 	enum nn_fill f = CK_PICK(g, fills);
 
 	return !all_seen && (f == NN_NAN || f == NN_INF) ? NN_UNIFORM : f;
@@ -64,9 +65,13 @@ struct sizes {
 static struct sizes sizes(struct ck_gen *g)
 {
 	struct sizes s = {
-		.batch = ck_between(g, 1, 3), .heads = ck_between(g, 1, 3), .group = ck_between(g, 1, 3),
-		.q = ck_chance(g, 40) ? ck_between(g, 1, 4) : ck_some(g, 70), .kv = ck_some(g, 150),
-		.past = ck_chance(g, 60) ? 0 : ck_some(g, ck_chance(g, 30) ? 700 : 90), .head = ck_some(g, 40),
+		.batch = ck_between(g, 1, 3),
+		.heads = ck_between(g, 1, 3),
+		.group = ck_between(g, 1, 3),
+		.q = ck_chance(g, 40) ? ck_between(g, 1, 4) : ck_some(g, 70),
+		.kv = ck_some(g, 150),
+		.past = ck_chance(g, 60) ? 0 : ck_some(g, ck_chance(g, 30) ? 700 : 90),
+		.head = ck_some(g, 40),
 	};
 
 	s.v_head = ck_chance(g, 70) ? s.head : ck_some(g, 40);
@@ -139,8 +144,11 @@ static void attention_bound(const struct nn_case *t, const float *want, double *
 	const struct rg_shape *q = &t->in[0].shape, *v = &t->in[2].shape;
 	int64_t kv_heads = q->rank == 4 ? 1 : rg_node_int(&t->node, "kv_num_heads", 1), past = 0;
 	struct bound b = {
-		.q = largest(&t->in[0]), .k = fmax(largest(&t->in[1]), 1), .v = fmax(largest(&t->in[2]), 1),
-		.head = (double)(t->in[1].shape.dim[q->rank - 1] / kv_heads), .added = t->node.n_in > 3 ? largest(&t->in[3]) : 0,
+		.q = largest(&t->in[0]),
+		.k = fmax(largest(&t->in[1]), 1),
+		.v = fmax(largest(&t->in[2]), 1),
+		.head = (double)(t->in[1].shape.dim[q->rank - 1] / kv_heads),
+		.added = t->node.n_in > 3 ? largest(&t->in[3]) : 0,
 		.softcap = (double)rg_node_float(&t->node, "softcap", 0),
 	};
 
@@ -148,7 +156,8 @@ static void attention_bound(const struct nn_case *t, const float *want, double *
 	if (t->node.n_in > 4 && t->in[4].dtype == RG_F32)
 		past = t->in[4].shape.dim[2];
 	b.total = (double)(past + v->dim[q->rank == 4 ? 2 : 1]);
-	b.scale = rg_node_attr(&t->node, "scale") ? (double)rg_node_float(&t->node, "scale", 0) : 1 / sqrt(b.head);
+	b.scale = rg_node_attr(&t->node, "scale") ? (double)rg_node_float(&t->node, "scale", 0)
+						  : 1 / sqrt(b.head);
 	fill_bound(t, &b, out);
 }
 
@@ -194,8 +203,9 @@ static void padding(struct nn_case *t, struct ck_gen *g, const struct sizes *s)
 static void attention_bias(struct nn_case *t, struct ck_gen *g, const struct sizes *s)
 {
 	if (ck_chance(g, 40))
-		nn_input(t, NN_UNIFORM, 4, DIMS(ck_chance(g, 50) ? 1 : s->batch, ck_chance(g, 50) ? 1 : s->heads, s->q,
-						 s->past + s->kv));
+		nn_input(t, NN_UNIFORM, 4,
+			 DIMS(ck_chance(g, 50) ? 1 : s->batch, ck_chance(g, 50) ? 1 : s->heads, s->q,
+			      s->past + s->kv));
 	else
 		nn_absent(t);
 }
@@ -260,7 +270,8 @@ static double added(const struct nn_case *t, int mask, int bias)
 
 static void projected_bound(const struct nn_case *t, const float *want, double *out)
 {
-	double input = (double)t->in[0].shape.dim[2], made = input * largest(&t->in[0]) * largest(&t->in[1]) + 1;
+	double input = (double)t->in[0].shape.dim[2],
+	       made = input * largest(&t->in[0]) * largest(&t->in[1]) + 1;
 	struct bound b = {
 		.q = made, .k = made, .v = made, .units = input + 4, .added = added(t, 3, 5),
 		.head = (double)(t->in[1].shape.dim[1] / 3 / rg_node_int(&t->node, "num_heads", 1)),
@@ -341,8 +352,11 @@ static void group_query_bound(const struct nn_case *t, const float *want, double
 	fill_bound(t, &b, out);
 }
 
-#define OWN(DOMAIN, OP, MAKE, BOUND, BENCH) \
-	{ .domain = DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_OWN, .tolerance = BOUND, .bench = BENCH }
+#define OWN(DOMAIN, OP, MAKE, BOUND, BENCH)                                                                  \
+	{                                                                                                    \
+		.domain = DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_OWN, .tolerance = BOUND,        \
+		.bench = BENCH                                                                               \
+	}
 
 static const struct ck_family families[] = {
 	OWN("", "Attention", attention, attention_bound, bench_attention),

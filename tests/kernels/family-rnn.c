@@ -64,7 +64,8 @@ static void rnn(struct nn_case *t, struct ck_gen *g)
 	}
 	for (int i = 0; i < (gates == 4 ? 2 : 1); i++) {
 		if (ck_chance(g, 50))
-			nn_input(t, NN_UNIFORM, 3, first ? DIMS(batch, dirs, hidden) : DIMS(dirs, batch, hidden));
+			nn_input(t, NN_UNIFORM, 3,
+				 first ? DIMS(batch, dirs, hidden) : DIMS(dirs, batch, hidden));
 		else
 			nn_absent(t);
 	}
@@ -77,7 +78,8 @@ static void bound(const struct nn_case *t, const float *want, double *out)
 {
 	const struct rg_shape *x = &t->in[0].shape;
 	bool first = rg_node_int(&t->node, "layout", 0) != 0;
-	double width = (double)x->dim[2], hidden = (double)t->in[2].shape.dim[2], steps = (double)x->dim[first ? 1 : 0];
+	double width = (double)x->dim[2], hidden = (double)t->in[2].shape.dim[2],
+	       steps = (double)x->dim[first ? 1 : 0];
 	double most = 0, sum, each;
 	const float *data = t->in[0].data;
 
@@ -106,7 +108,11 @@ static bool bench(struct nn_case *t, int i)
 	return true;
 }
 
-#define OWN(OP) { .domain = "", .op_type = OP, .make = rnn, .measure = CK_OWN, .tolerance = bound, .bench = bench }
+#define OWN(OP)                                                                                              \
+	{                                                                                                    \
+		.domain = "", .op_type = OP, .make = rnn, .measure = CK_OWN, .tolerance = bound,             \
+		.bench = bench                                                                               \
+	}
 
 static const struct ck_family families[] = {
 	OWN("GRU"),

@@ -40,9 +40,12 @@ static void fill_mask(struct nn_case *t, enum mask kind, const struct shape *s)
 {
 	int64_t total = s->past + s->kv_seq, width = kind == SHORT_ROWS ? total - total / 3 : total;
 	const int64_t dims[N_MASKS][4] = {
-		[FLOAT_ROWS] = { 1, 1, s->q_seq, width },  [FLOAT_ALL] = { s->batch, s->q_heads, s->q_seq, width },
-		[FLOAT_KEYS] = { s->batch, 1, 1, width },  [FLOAT_ONE] = { s->batch, 1, s->q_seq, 1 },
-		[BOOL_ROWS] = { 1, 1, s->q_seq, width },   [BOOL_ALL] = { s->batch, s->q_heads, s->q_seq, width },
+		[FLOAT_ROWS] = { 1, 1, s->q_seq, width },
+		[FLOAT_ALL] = { s->batch, s->q_heads, s->q_seq, width },
+		[FLOAT_KEYS] = { s->batch, 1, 1, width },
+		[FLOAT_ONE] = { s->batch, 1, s->q_seq, 1 },
+		[BOOL_ROWS] = { 1, 1, s->q_seq, width },
+		[BOOL_ALL] = { s->batch, s->q_heads, s->q_seq, width },
 		[SHORT_ROWS] = { 1, 1, s->q_seq, width },
 	};
 	const int64_t *d = dims[kind];
@@ -107,18 +110,21 @@ static int check_attention(const struct shape *s, const struct options *o)
 			nn_absent(&t);
 			nn_absent(&t);
 		}
-		memcpy(nn_input_typed(&t, RG_I64, 1, &s->batch), o->lengths, (size_t)s->batch * sizeof(int64_t));
+		memcpy(nn_input_typed(&t, RG_I64, 1, &s->batch), o->lengths,
+		       (size_t)s->batch * sizeof(int64_t));
 	}
 	t.variable = (1u << NN_MAX_IO) - 1;
 	return nn_check_outputs(&t, o->presents ? 3 : 1, 2e-5, 4e-6, o->fill == NN_SPECIAL);
 }
 
 static const struct shape shapes[] = {
-	{ 1, 1, 1, 1, 1, 0, 1, 1 },       { 2, 3, 3, 5, 7, 0, 8, 8 },       { 1, 4, 2, 13, 13, 0, 16, 16 },
-	{ 2, 2, 1, 33, 17, 4, 20, 24 },   { 1, 8, 2, 1, 1, 300, 64, 64 },   { 1, 2, 2, 1, 1, 1500, 40, 33 },
-	{ 1, 3, 1, 2, 2, 700, 24, 40 },   { 3, 2, 2, 130, 130, 0, 64, 64 }, { 1, 1, 1, 200, 300, 0, 7, 100 },
-	{ 1, 6, 3, 50, 257, 31, 32, 48 }, { 1, 1, 1, 500, 520, 100, 80, 16 }, { 2, 12, 12, 12, 129, 0, 64, 64 },
-	{ 1, 4, 1, 6, 128, 0, 65, 9 },    { 1, 5, 1, 25, 25, 0, 12, 12 },
+	{ 1, 1, 1, 1, 1, 0, 1, 1 },         { 2, 3, 3, 5, 7, 0, 8, 8 },
+	{ 1, 4, 2, 13, 13, 0, 16, 16 },     { 2, 2, 1, 33, 17, 4, 20, 24 },
+	{ 1, 8, 2, 1, 1, 300, 64, 64 },     { 1, 2, 2, 1, 1, 1500, 40, 33 },
+	{ 1, 3, 1, 2, 2, 700, 24, 40 },     { 3, 2, 2, 130, 130, 0, 64, 64 },
+	{ 1, 1, 1, 200, 300, 0, 7, 100 },   { 1, 6, 3, 50, 257, 31, 32, 48 },
+	{ 1, 1, 1, 500, 520, 100, 80, 16 }, { 2, 12, 12, 12, 129, 0, 64, 64 },
+	{ 1, 4, 1, 6, 128, 0, 65, 9 },      { 1, 5, 1, 25, 25, 0, 12, 12 },
 };
 
 static void test_masks(void **state)
@@ -128,8 +134,12 @@ static void test_masks(void **state)
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		for (int v = 0; v < 2 * N_MASKS; v++) {
 			const struct options o = {
-				.flat = (i + (size_t)v / 2) % 2, .causal = v % 2, .mask = (enum mask)(v / 2),
-				.presents = v % 3 != 1, .softcap = v % 5 == 2 ? 3 : 0, .scale = v % 7 == 3 ? 0.7f : 0,
+				.flat = (i + (size_t)v / 2) % 2,
+				.causal = v % 2,
+				.mask = (enum mask)(v / 2),
+				.presents = v % 3 != 1,
+				.softcap = v % 5 == 2 ? 3 : 0,
+				.scale = v % 7 == 3 ? 0.7f : 0,
 			};
 			int n = check_attention(&shapes[i], &o);
 
@@ -143,14 +153,19 @@ static void test_masks(void **state)
 static void test_lengths(void **state)
 {
 	static const struct shape s[] = {
-		{ 3, 2, 1, 4, 40, 0, 16, 16 }, { 3, 2, 2, 1, 900, 0, 32, 32 }, { 3, 1, 1, 150, 150, 0, 24, 24 },
+		{ 3, 2, 1, 4, 40, 0, 16, 16 },
+		{ 3, 2, 2, 1, 900, 0, 32, 32 },
+		{ 3, 1, 1, 150, 150, 0, 24, 24 },
 	};
 	static const int64_t lengths[][3] = { { 40, 7, 0 }, { 900, 1, 333 }, { 149, 150, 20 } };
 
 	for (size_t i = 0; i < COUNT(s); i++) {
 		for (int v = 0; v < 4; v++) {
 			const struct options o = {
-				.causal = v % 2, .flat = v > 1, .mask = v > 1 ? FLOAT_ALL : NO_MASK, .lengths = lengths[i],
+				.causal = v % 2,
+				.flat = v > 1,
+				.mask = v > 1 ? FLOAT_ALL : NO_MASK,
+				.lengths = lengths[i],
 			};
 
 			assert_true(check_attention(&s[i], &o) >= 3);
@@ -162,7 +177,10 @@ static void test_lengths(void **state)
 static void test_edges(void **state)
 {
 	static const struct shape empty[] = {
-		{ 0, 2, 2, 3, 4, 0, 8, 8 }, { 1, 2, 2, 0, 4, 0, 8, 8 }, { 2, 2, 2, 3, 0, 0, 8, 8 }, { 1, 2, 1, 3, 0, 5, 8, 8 },
+		{ 0, 2, 2, 3, 4, 0, 8, 8 },
+		{ 1, 2, 2, 0, 4, 0, 8, 8 },
+		{ 2, 2, 2, 3, 0, 0, 8, 8 },
+		{ 1, 2, 1, 3, 0, 5, 8, 8 },
 	};
 	struct nn_case t;
 
@@ -283,8 +301,9 @@ static void fill_padding(struct nn_case *t, enum padding kind, const struct shap
 	else
 		mask = nn_input_typed(t, RG_I32, 4, D(s->batch, 1, total + 3, total + 3));
 	for (int64_t i = 0; i < n && !nothing_left; i++)
-		mask[i] = kind > END_START ? (i * 13 + i / 5) % 4 != 0 :
-					     (int32_t)(i < s->batch ? total - total / 3 * (i % 2) : total / 4);
+		mask[i] = kind > END_START
+				  ? (i * 13 + i / 5) % 4 != 0
+				  : (int32_t)(i < s->batch ? total - total / 3 * (i % 2) : total / 4);
 }
 
 struct variant {
@@ -294,7 +313,8 @@ struct variant {
 
 static int check_projected(const struct shape *s, const struct variant *v)
 {
-	int64_t width = s->q_heads * s->head, all = 2 * width + s->q_heads * s->v_head, total = s->past + s->kv_seq;
+	int64_t width = s->q_heads * s->head, all = 2 * width + s->q_heads * s->v_head,
+		total = s->past + s->kv_seq;
 	struct nn_case t;
 	bool rough;
 
@@ -315,11 +335,12 @@ static int check_projected(const struct shape *s, const struct variant *v)
 	else
 		nn_absent(&t);
 	if (v->attention_bias)
-		nn_input(&t, NN_UNIFORM, 4, D(v->bias_all ? s->batch : 1, v->bias_all ? s->q_heads : 1, s->q_seq, total));
+		nn_input(&t, NN_UNIFORM, 4,
+			 D(v->bias_all ? s->batch : 1, v->bias_all ? s->q_heads : 1, s->q_seq, total));
 	t.variable = v->variable ? ~0u : ~2u;
 	rough = v->nothing_left || (v->causal && v->mask);
-	return nn_check_outputs(&t, v->presents && s->head == s->v_head ? 2 : 1, rough ? 4e-3 : 2e-5, rough ? 4e-3 : 1e-5,
-				false);
+	return nn_check_outputs(&t, v->presents && s->head == s->v_head ? 2 : 1, rough ? 4e-3 : 2e-5,
+				rough ? 4e-3 : 1e-5, false);
 }
 
 static void test_projected(void **state)
@@ -332,9 +353,14 @@ static void test_projected(void **state)
 	for (size_t i = 0; i < COUNT(s); i++) {
 		for (int v = 0; v < 4 * N_PADDINGS; v++) {
 			const struct variant o = {
-				.mask = (enum padding)(v / 4), .bias = v % 4 != 1, .attention_bias = v % 4 > 1,
-				.bias_all = v % 4 == 3, .causal = v % 3 == 1 && v / 4 != SQUARE, .presents = v % 2,
-				.variable = v % 5 < 2, .nothing_left = v % 4 == 3 && v / 4 != NO_PADDING,
+				.mask = (enum padding)(v / 4),
+				.bias = v % 4 != 1,
+				.attention_bias = v % 4 > 1,
+				.bias_all = v % 4 == 3,
+				.causal = v % 3 == 1 && v / 4 != SQUARE,
+				.presents = v % 2,
+				.variable = v % 5 < 2,
+				.nothing_left = v % 4 == 3 && v / 4 != NO_PADDING,
 			};
 
 			if (s[i].head != s[i].v_head && s[i].past)
@@ -379,7 +405,8 @@ static int check_multi_head(const struct shape *s, enum layout layout, const str
 		nn_absent(&t);
 	fill_padding(&t, v->mask, s, v->nothing_left);
 	if (v->attention_bias)
-		nn_input(&t, NN_UNIFORM, 4, D(v->bias_all ? s->batch : 1, v->bias_all ? s->q_heads : 1, s->q_seq, total));
+		nn_input(&t, NN_UNIFORM, 4,
+			 D(v->bias_all ? s->batch : 1, v->bias_all ? s->q_heads : 1, s->q_seq, total));
 	else
 		nn_absent(&t);
 	if (s->past) {
@@ -394,16 +421,23 @@ static int check_multi_head(const struct shape *s, enum layout layout, const str
 static void test_multi_head(void **state)
 {
 	static const struct shape s[] = {
-		{ 2, 3, 3, 5, 5, 0, 8, 8 },       { 1, 2, 2, 1, 1, 40, 16, 16 },    { 2, 2, 2, 33, 33, 7, 24, 24 },
-		{ 1, 4, 4, 130, 130, 0, 64, 64 }, { 1, 2, 2, 1, 1, 900, 32, 32 },
+		{ 2, 3, 3, 5, 5, 0, 8, 8 },     { 1, 2, 2, 1, 1, 40, 16, 16 },
+		{ 2, 2, 2, 33, 33, 7, 24, 24 }, { 1, 4, 4, 130, 130, 0, 64, 64 },
+		{ 1, 2, 2, 1, 1, 900, 32, 32 },
 	};
 
 	for (size_t i = 0; i < COUNT(s); i++) {
 		for (int v = 0; v < N_LAYOUTS * 4 * 3; v++) {
 			static const enum padding masks[] = { NO_PADDING, LENGTHS, KEYS, ROWS };
 			const struct variant o = {
-				.mask = masks[v % 4], .bias = v % 3 != 1, .attention_bias = v % 5 > 1, .bias_all = v % 5 == 3,
-				.causal = v % 7 > 3, .presents = v % 2, .variable = v % 3 == 0, .nothing_left = v % 4 && v % 9 == 4,
+				.mask = masks[v % 4],
+				.bias = v % 3 != 1,
+				.attention_bias = v % 5 > 1,
+				.bias_all = v % 5 == 3,
+				.causal = v % 7 > 3,
+				.presents = v % 2,
+				.variable = v % 3 == 0,
+				.nothing_left = v % 4 && v % 9 == 4,
 			};
 			struct shape this = s[i];
 
@@ -486,7 +520,8 @@ static int check_group(const struct group *g, const struct group_options *o)
 	for (int i = 12; i < 16; i++)
 		nn_absent(&t);
 	if (o->lengths)
-		memcpy(nn_input_typed(&t, RG_I32, 1, &s->batch), g->valid, (size_t)s->batch * sizeof(int32_t));
+		memcpy(nn_input_typed(&t, RG_I32, 1, &s->batch), g->valid,
+		       (size_t)s->batch * sizeof(int32_t));
 	t.known = 1u << 6;
 	t.variable = ~t.known;
 	return nn_check_outputs(&t, 3, 2e-5, 1e-5, false);
@@ -506,9 +541,17 @@ static void test_group(void **state)
 	for (size_t i = 0; i < COUNT(groups); i++) {
 		for (int v = 0; v < 36; v++) {
 			const struct group_options o = {
-				.packed = v % 2, .rotary = v % 3 != 0, .interleaved = v % 3 == 2, .ids = v % 3 && v % 4 == 1,
-				.bias = v % 5 == 1, .sink = v % 6 == 3, .smooth = v % 6 == 4, .lengths = v % 7 > 3,
-				.window = v % 4 == 2 ? 1 + v : 0, .causal = v % 4 == 2 || v % 8 < 7, .softcap = v % 9 == 5 ? 5 : 0,
+				.packed = v % 2,
+				.rotary = v % 3 != 0,
+				.interleaved = v % 3 == 2,
+				.ids = v % 3 && v % 4 == 1,
+				.bias = v % 5 == 1,
+				.sink = v % 6 == 3,
+				.smooth = v % 6 == 4,
+				.lengths = v % 7 > 3,
+				.window = v % 4 == 2 ? 1 + v : 0,
+				.causal = v % 4 == 2 || v % 8 < 7,
+				.softcap = v % 9 == 5 ? 5 : 0,
 			};
 
 			assert_true(check_group(&groups[i], &o) >= 3);

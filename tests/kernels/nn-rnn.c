@@ -59,7 +59,8 @@ static void start(struct nn_case *t, const struct shape *s, const struct options
 		nn_int(t, "input_forget", o->couple);
 	if (gates_of(o->op) == 3)
 		nn_int(t, "linear_before_reset", o->linear);
-	nn_input(t, NN_UNIFORM, 3, o->batch_first ? D(s->batch, s->seq, s->input) : D(s->seq, s->batch, s->input));
+	nn_input(t, NN_UNIFORM, 3,
+		 o->batch_first ? D(s->batch, s->seq, s->input) : D(s->seq, s->batch, s->input));
 	weights(t, dirs, rows, s->input);
 	weights(t, dirs, rows, s->hidden);
 	if (o->bias)
@@ -76,7 +77,9 @@ static void start(struct nn_case *t, const struct shape *s, const struct options
 	}
 	for (int i = 0; i < (gates_of(o->op) == 4 ? 2 : 1); i++) {
 		if (o->states)
-			nn_input(t, NN_UNIFORM, 3, o->batch_first ? D(s->batch, dirs, s->hidden) : D(dirs, s->batch, s->hidden));
+			nn_input(t, NN_UNIFORM, 3,
+				 o->batch_first ? D(s->batch, dirs, s->hidden)
+						: D(dirs, s->batch, s->hidden));
 		else
 			nn_absent(t);
 	}
@@ -106,9 +109,19 @@ static void test_options(void **state)
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		for (int v = 0; v < 72; v++) {
 			const struct options o = {
-				.op = ops[v % 3], .direction = directions[v / 3 % 3], .batch_first = v / 9 % 2, .bias = v % 4 != 1,
-				.lengths = v % 5 > 2, .states = v % 7 > 2, .peepholes = v % 2, .couple = v % 11 > 6,
-				.linear = v % 6 > 2, .clip = v % 8 == 5 ? 0.4f : 0, .variable = v % 3 == 1 ? ~0u : v % 4 ? ~0xeu : ~4u,
+				.op = ops[v % 3],
+				.direction = directions[v / 3 % 3],
+				.batch_first = v / 9 % 2,
+				.bias = v % 4 != 1,
+				.lengths = v % 5 > 2,
+				.states = v % 7 > 2,
+				.peepholes = v % 2,
+				.couple = v % 11 > 6,
+				.linear = v % 6 > 2,
+				.clip = v % 8 == 5 ? 0.4f : 0,
+				.variable = v % 3 == 1 ? ~0u
+					    : v % 4    ? ~0xeu
+						       : ~4u,
 			};
 
 			assert_true(check(&shapes[i], &o) >= 3);
@@ -129,8 +142,13 @@ static void test_sizes(void **state)
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		for (int v = 0; v < 9; v++) {
 			const struct options o = {
-				.op = ops[v % 3], .direction = directions[v / 3], .bias = true, .states = v % 2, .linear = v % 4 == 1,
-				.lengths = v % 4 == 3, .variable = v % 2 ? ~0u : 1,
+				.op = ops[v % 3],
+				.direction = directions[v / 3],
+				.bias = true,
+				.states = v % 2,
+				.linear = v % 4 == 1,
+				.lengths = v % 4 == 3,
+				.variable = v % 2 ? ~0u : 1,
 			};
 
 			assert_true(check(&shapes[i], &o) >= 3);
@@ -144,7 +162,8 @@ static void test_empty(void **state)
 
 	for (size_t i = 0; i < COUNT(shapes); i++)
 		for (int v = 0; v < 6; v++)
-			assert_true(check(&shapes[i], &(struct options){ .op = ops[v % 3], .direction = directions[v / 3 * 2],
+			assert_true(check(&shapes[i], &(struct options){ .op = ops[v % 3],
+									 .direction = directions[v / 3 * 2],
 									 .states = v % 2 }) >= 3);
 }
 
@@ -152,7 +171,9 @@ static void test_empty(void **state)
 static void test_special(void **state)
 {
 	for (int v = 0; v < 12; v++) {
-		const struct options o = { .op = ops[v % 3], .direction = "forward", .bias = true, .clip = v / 3 % 2 ? 2 : 0 };
+		const struct options o = {
+			.op = ops[v % 3], .direction = "forward", .bias = true, .clip = v / 3 % 2 ? 2 : 0
+		};
 		const struct shape s = { 6, 3, 9, 20 };
 		struct nn_case t;
 		float *x;
