@@ -36,6 +36,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(rnn),
 	RG_GENERIC_TABLE_LIST(softmax),
 	RG_GENERIC_TABLE_LIST(unary),
+	RG_GENERIC_TABLE_LIST(winograd),
 	RG_GENERIC_TABLE_LIST(variadic),
 	&rg_kernels_generic_move,
 	&rg_kernels_generic_rows,

@@ -46,6 +46,7 @@ RG_GENERIC_TABLE(resize);
 RG_GENERIC_TABLE(rnn);
 RG_GENERIC_TABLE(softmax);
 RG_GENERIC_TABLE(unary);
+RG_GENERIC_TABLE(winograd);
 RG_GENERIC_TABLE(variadic);
 extern const struct rg_kernel_table rg_kernels_generic_move;
 extern const struct rg_kernel_table rg_kernels_generic_rows;

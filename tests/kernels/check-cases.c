@@ -23,6 +23,8 @@ static const struct ck_family_table *const tables[] = {
 static const struct ck_looser looser[] = {
 	{ "Conv", "winograd", 16, "transformed inputs and outputs are sums of differences: the error is that of "
 				  "whole tiles, not of one output's taps" },
+	{ "FusedConv", "winograd", 16, "transformed inputs and outputs are sums of differences: the error is that of "
+				  "whole tiles, not of one output's taps" },
 };
 
 const struct ck_family *ck_family_at(int i)
