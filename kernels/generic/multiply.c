@@ -94,6 +94,21 @@ static void wide_2(int64_t k, const float *a, int64_t a_stride, bool by_row, con
 
 /* ---- packing ---- */
 
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* One panel: `rows` of mr rows. */
 RG_INLINE void pack_rows(const float *from, int64_t row, int64_t col, int64_t rows, const int64_t mr, int64_t k,
 			 float *restrict to)
@@ -124,41 +139,48 @@ void rg_multiply_pack_a(const struct rg_matrix *a, int64_t mr, int64_t k, int64_
 	}
 }
 
+/* Rows [i0, i1) of panels [panel, end), `step` floats from one panel to the next. Rows are
+ * read whole where they lie whole: they can be pages apart. */
+static void pack_part(const struct rg_matrix *b, int64_t n, int64_t i0, int64_t i1, int64_t panel, int64_t end,
+		      float *to, int64_t step)
+{
+	int64_t whole = b->col == 1 ? min(end, n / RG_TILE_COLS) : panel;
+
+	for (int64_t i = i0; i < i1 && whole > panel; i++) {
+		const float *from = b->data + i * b->row + panel * RG_TILE_COLS;
+		float *row = to + (i - i0) * RG_TILE_COLS;
+
+		for (int64_t p = panel; p < whole; p++, from += RG_TILE_COLS, row += step)
+			for (int v = 0; v < RG_TILE_VECS; v++)
+				rg_vec_store(row + v * RG_VEC, rg_vec_load(from + v * RG_VEC));
+	}
+	to += whole > panel ? (whole - panel) * step : 0;
+	for (int64_t p = max(panel, whole); p < end; p++, to += step) {
+		const float *from = b->data + p * RG_TILE_COLS * b->col + i0 * b->row;
+		int64_t cols = n - p * RG_TILE_COLS;
+
+		if (cols >= RG_TILE_COLS)
+			pack_rows(from, b->col, b->row, RG_TILE_COLS, RG_TILE_COLS, i1 - i0, to);
+		else
+			pack_rows(from, b->col, b->row, cols, RG_TILE_COLS, i1 - i0, to);
+	}
+}
+
 void rg_multiply_pack_b(const struct rg_matrix *b, int64_t n, int64_t k, int64_t panel, int64_t end, float *to)
 {
-	for (; panel < end; panel++, to += RG_TILE_COLS * k) {
-		const float *from = b->data + panel * RG_TILE_COLS * b->col;
-		int64_t cols = n - panel * RG_TILE_COLS;
-
-		if (cols >= RG_TILE_COLS && b->col == 1) {
-			for (int64_t i = 0; i < k; i++)
-				for (int v = 0; v < RG_TILE_VECS; v++)
-					rg_vec_store(to + i * RG_TILE_COLS + v * RG_VEC,
-						     rg_vec_load(from + i * b->row + v * RG_VEC));
-		} else if (cols >= RG_TILE_COLS) {
-			pack_rows(from, b->col, b->row, RG_TILE_COLS, RG_TILE_COLS, k, to);
-		} else {
-			pack_rows(from, b->col, b->row, cols, RG_TILE_COLS, k, to);
-		}
-	}
+	/* One panel after the other where rows are short, so that what is written is whole. */
+	if (b->col == 1 && n <= 8 * RG_TILE_COLS)
+		for (; panel < end; panel++, to += RG_TILE_COLS * k)
+			pack_part(b, n, 0, k, panel, panel + 1, to, RG_TILE_COLS * k);
+	else
+		for (; panel < end; panel += 8, to += 8 * RG_TILE_COLS * k)
+			pack_part(b, n, 0, k, panel, min(panel + 8, end), to, RG_TILE_COLS * k);
 }
 
 /* ---- the plan ---- */
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
+/* Up to so many rows are one block: B is packed for them once, where it is used. */
+enum { MOST_ROWS_OF_A_BLOCK = 256 };
 
 /* Cuts C into blocks: of even size, small enough for the caches, and enough of them to balance the lanes. */
 static void cut(struct rg_multiply_plan *p)
@@ -168,14 +190,18 @@ static void cut(struct rg_multiply_plan *p)
 	int64_t row_panels = max(1, ceil_div(p->m, p->mr)), col_panels = max(1, ceil_div(p->n, RG_TILE_COLS));
 	int64_t rows = max(1, min(fit, 256) / p->mr), cols = max(1, min(fit, 512) / RG_TILE_COLS);
 	int64_t want = p->lanes > 1 && p->batch == 1 ? 6 * p->lanes : 1;
+	bool one_block = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
 
+	if (one_block)
+		rows = row_panels;
 	rows = ceil_div(row_panels, ceil_div(row_panels, rows));
 	cols = ceil_div(col_panels, ceil_div(col_panels, cols));
 	/* A lane that gets less than this would pack more than it multiplies. */
-	while (ceil_div(row_panels, rows) * ceil_div(col_panels, cols) < want && (cols > 2 || rows > 2)) {
+	while (ceil_div(row_panels, rows) * ceil_div(col_panels, cols) < want &&
+	       (cols > 2 || (rows > 2 && !one_block))) {
 		if (cols * RG_TILE_COLS >= rows * p->mr && cols > 2)
 			cols = ceil_div(cols, 2);
-		else if (rows > 2)
+		else if (rows > 2 && !one_block)
 			rows = ceil_div(rows, 2);
 		else
 			cols = ceil_div(cols, 2);
@@ -184,6 +210,13 @@ static void cut(struct rg_multiply_plan *p)
 	p->nc = cols * RG_TILE_COLS;
 	p->row_blocks = ceil_div(p->m, p->mc);
 	p->col_blocks = ceil_div(p->n, p->nc);
+}
+
+/* Room of one panel of a packed block: a line more, so that panels do not fall on the same
+ * sets of a cache. */
+static int64_t block_panel_floats(const struct rg_multiply_plan *p)
+{
+	return (p->kc + 1) * RG_TILE_COLS;
 }
 
 static bool small_enough(int64_t bytes)
@@ -202,15 +235,22 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 	if (m >= INT32_MAX || n >= INT32_MAX || k >= INT32_MAX || m < 0 || n < 0 || k < 0 || batch < 0)
 		return false;
 	p->mr = rg_multiply_mr(m);
-	p->kc = max(1, m <= p->mr ? k : ceil_div(k, ceil_div(max(k, 1), kc_most)));
 	p->pack_a = !a_packed && ((a->row != 1 && a->col != 1) || (m > 2 * p->mr && n >= 512));
-	p->pack_b = !b_packed && (b->col != 1 || (m > p->mr && !small_enough(k * b->row * (int64_t)sizeof(float))));
+	p->pack_b = !b_packed && (b->col != 1 || !small_enough(k * b->row * (int64_t)sizeof(float)));
+	p->pack_b_how = batch != 1 ? RG_PACK_PRODUCT : m <= MOST_ROWS_OF_A_BLOCK ? RG_PACK_BLOCKS : RG_PACK_SHARED;
+	/* Rows of A that pass once: no block of k is read again. */
+	p->kc = m <= p->mr && !p->pack_b ? k : ceil_div(k, ceil_div(max(k, 1), kc_most));
+	p->kc = max(1, p->kc);
 	cut(p);
-	p->shared_b = p->pack_b && batch == 1;
 	all = rg_multiply_packed_b_floats(n, k);
-	each = (p->pack_a ? p->mc * k : 0) + (p->pack_b && !p->shared_b ? all : 0) +
-	       (!b_packed && !p->pack_b && n % RG_TILE_COLS ? RG_TILE_COLS * k : 0);
-	p->shared_floats = p->shared_b ? all : 0;
+	each = p->pack_a ? p->mc * k : 0;
+	if (p->pack_b && p->pack_b_how == RG_PACK_PRODUCT)
+		each += all;
+	else if (p->pack_b && p->pack_b_how == RG_PACK_BLOCKS)
+		each += p->nc / RG_TILE_COLS * block_panel_floats(p);
+	else if (!b_packed && !p->pack_b && n % RG_TILE_COLS)
+		each += RG_TILE_COLS * k;
+	p->shared_floats = p->pack_b && p->pack_b_how == RG_PACK_SHARED ? all : 0;
 	p->lane_floats = ceil_div(each, 16) * 16;
 	return !__builtin_mul_overflow(p->lane_floats, (int64_t)lanes * (int64_t)sizeof(float), &all) &&
 	       !__builtin_add_overflow(all, p->shared_floats * (int64_t)sizeof(float), &all);
@@ -224,7 +264,8 @@ struct lane {
 	struct rg_matrix a, b;
 	float *c;
 	const float *packed_b; /* all of it; NULL: as it lies */
-	float *tail;           /* the last panel of B when it lies unpacked and is not whole */
+	float *room_b;         /* what this lane packs of B; or the last panel, when B is read as it
+	                          lies and that is not whole */
 	float *room_a;         /* for mc rows of A */
 	int64_t row_block;     /* that room_a holds; -1 none */
 };
@@ -236,7 +277,7 @@ static void start_lane(struct lane *l, const struct rg_multiply *mul, int lane)
 
 	l->mul = mul;
 	l->room_a = own;
-	l->tail = own + (p->pack_a ? p->mc * p->k : 0);
+	l->room_b = own + (p->pack_a ? p->mc * p->k : 0);
 	l->row_block = -1;
 }
 
@@ -248,8 +289,15 @@ RG_INLINE void fetch(const float *next, int64_t floats)
 		__builtin_prefetch(next + i, 0, 2);
 }
 
+/* Where the packed panels of a block of k lie: the first of them, and how far apart. */
+struct packed {
+	const float *panels; /* NULL: B is read as it lies */
+	int64_t step;
+};
+
 /* Panels [j0, j1) of one block of k, for rows [row, end). */
-static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, int64_t j1, int64_t i0, int64_t kc)
+static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, int64_t j1, int64_t i0, int64_t kc,
+		  struct packed from)
 {
 	const struct rg_multiply *mul = l->mul;
 	const struct rg_multiply_plan *p = &mul->plan;
@@ -257,7 +305,8 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 	bool by_row = !packed_a && l->a.col == 1;
 	int64_t a_stride = packed_a ? p->mr : by_row ? l->a.row : l->a.col;
 	int64_t tiles_here = ceil_div(end - row, p->mr), share = ceil_div(kc * RG_TILE_COLS, tiles_here);
-	int64_t next = (j1 - j0 > 1 ? p->k : kc) * RG_TILE_COLS;
+	/* the next that will be read of what came packed: the next panel, or the next block of this one */
+	int64_t next = j1 - j0 > 1 ? from.step : kc * RG_TILE_COLS;
 	struct rg_tile t = { .c_row = mul->c_row, .add = i0 > 0, .last = i0 + kc == p->k, .e = mul->e };
 
 	for (int64_t j = j0; j < j1; j++) {
@@ -265,10 +314,10 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 		const float *b;
 
 		t.cols = min(p->n - col, RG_TILE_COLS);
-		if (l->packed_b) {
-			b = l->packed_b + col * p->k + i0 * RG_TILE_COLS;
+		if (from.panels) {
+			b = from.panels + (j - j0) * from.step;
 		} else if (t.cols < RG_TILE_COLS) {
-			b = l->tail + i0 * RG_TILE_COLS;
+			b = l->room_b + i0 * RG_TILE_COLS;
 		} else {
 			b = l->b.data + i0 * l->b.row + col;
 			b_step = l->b.row;
@@ -282,8 +331,8 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 			t.c = l->c + r * mul->c_row + col;
 			t.row = r;
 			t.col = col;
-			if (wide > 1 && p->mr == rows && l->packed_b && p->n - col >= wide * RG_TILE_COLS && j + wide <= j1) {
-				(rows == 1 ? wide_1 : wide_2)(kc, a, a_stride, by_row, b, RG_TILE_COLS * p->k, &t);
+			if (wide > 1 && p->mr == rows && from.panels && p->n - col >= wide * RG_TILE_COLS && j + wide <= j1) {
+				(rows == 1 ? wide_1 : wide_2)(kc, a, a_stride, by_row, b, from.step, &t);
 				j += wide - 1;
 				break; /* there are no more rows */
 			}
@@ -300,25 +349,29 @@ static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 	int64_t row = row_block * p->mc, end = min(row + p->mc, p->m);
 	int64_t j0 = col_block * (p->nc / RG_TILE_COLS);
 	int64_t j1 = min(j0 + p->nc / RG_TILE_COLS, ceil_div(p->n, RG_TILE_COLS));
-	/* B in its own order, as long as all of A's block stays near; else k outside. */
-	bool stream = (end - row) * p->k * (int64_t)sizeof(float) <= rg_kernel_caches()->l2_bytes / 2;
+	bool by_blocks = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
+	/* Packed B in its own order, as long as all of A's block stays near; else k outside. */
+	bool stream = l->packed_b && (end - row) * p->k * (int64_t)sizeof(float) <= rg_kernel_caches()->l2_bytes / 2;
+	int64_t step = !stream ? j1 - j0 : end - row <= 2 ? j1 - j0 : 1; /* narrow ones take panels side by side */
 
 	if (p->pack_a && l->row_block != row_block)
 		rg_multiply_pack_a(&l->a, p->mr, p->k, row, end, l->room_a);
 	l->row_block = row_block;
-	if (!l->packed_b && p->n % RG_TILE_COLS && j1 * RG_TILE_COLS > p->n)
-		rg_multiply_pack_b(&l->b, p->n, p->k, j1 - 1, j1, l->tail);
-	if (p->k == 0) {
-		block(l, row, end, j0, j1, 0, 0);
-	} else if (stream) {
-		int64_t step = end - row <= 2 ? j1 - j0 : 1; /* narrow ones take panels side by side */
+	if (!p->pack_b && !l->packed_b && p->n % RG_TILE_COLS && j1 * RG_TILE_COLS > p->n)
+		rg_multiply_pack_b(&l->b, p->n, p->k, j1 - 1, j1, l->room_b);
+	for (int64_t j = j0; j < j1; j += step) {
+		for (int64_t i = 0; i < p->k || i == 0; i += p->kc) {
+			int64_t kc = min(p->kc, p->k - i);
+			struct packed from = { NULL, RG_TILE_COLS * p->k };
 
-		for (int64_t j = j0; j < j1; j += step)
-			for (int64_t i = 0; i < p->k; i += p->kc)
-				block(l, row, end, j, min(j + step, j1), i, min(p->kc, p->k - i));
-	} else {
-		for (int64_t i = 0; i < p->k; i += p->kc)
-			block(l, row, end, j0, j1, i, min(p->kc, p->k - i));
+			if (by_blocks) {
+				from = (struct packed){ l->room_b, block_panel_floats(p) };
+				pack_part(&l->b, p->n, i, i + kc, j0, j1, l->room_b, from.step);
+			} else if (l->packed_b) {
+				from.panels = l->packed_b + j * from.step + i * RG_TILE_COLS;
+			}
+			block(l, row, end, j, min(j + step, j1), i, kc, from);
+		}
 	}
 }
 
@@ -330,7 +383,7 @@ static void work_blocks(void *arg, int64_t begin, int64_t end, int lane)
 	struct lane l = { .a = mul->a, .b = mul->b, .c = mul->c };
 
 	start_lane(&l, mul, lane);
-	l.packed_b = p->shared_b ? mul->scratch : mul->b.packed;
+	l.packed_b = p->pack_b ? (p->pack_b_how == RG_PACK_SHARED ? mul->scratch : NULL) : mul->b.packed;
 	for (int64_t i = begin; i < end; i++)
 		do_block(&l, i / p->col_blocks, i % p->col_blocks);
 }
@@ -354,9 +407,9 @@ static void work_products(void *arg, int64_t begin, int64_t end, int lane)
 		l.row_block = -1;
 		if (p->pack_b) {
 			if (packed != b) /* broadcast: the same again */
-				rg_multiply_pack_b(&l.b, p->n, p->k, 0, ceil_div(p->n, RG_TILE_COLS), l.tail);
+				rg_multiply_pack_b(&l.b, p->n, p->k, 0, ceil_div(p->n, RG_TILE_COLS), l.room_b);
 			packed = b;
-			l.packed_b = l.tail;
+			l.packed_b = l.room_b;
 		}
 		for (int64_t r = 0; r < p->row_blocks; r++)
 			for (int64_t j = 0; j < p->col_blocks; j++)
@@ -390,7 +443,7 @@ void rg_multiply_run(const struct rg_multiply *mul, const struct rg_par *par)
 		par->run(par, p->batch, grain(flops), work_products, (void *)mul);
 		return;
 	}
-	if (p->shared_b)
+	if (p->pack_b && p->pack_b_how == RG_PACK_SHARED)
 		par->run(par, panels, grain(16.0 * (double)p->k * RG_TILE_COLS), work_pack, (void *)mul);
 	par->run(par, items, grain(flops / (double)items), work_blocks, (void *)mul);
 }

@@ -36,7 +36,10 @@ struct rg_multiply_plan {
 	int64_t mr, mc, nc, kc;
 	int64_t row_blocks, col_blocks;
 	bool pack_a, pack_b;     /* in this call; false for what came packed or stays as it lies */
-	bool shared_b;           /* all lanes pack B together first; else each lane packs what it needs */
+	/* Where B is packed: all of it, by all lanes first, where several blocks of rows will read
+	 * it; a block of k and columns at a time, by the lane that multiplies it, where only one
+	 * does; all of one product, by its lane, in a batch. */
+	enum { RG_PACK_SHARED, RG_PACK_BLOCKS, RG_PACK_PRODUCT } pack_b_how;
 	int64_t shared_floats, lane_floats; /* scratch */
 };
 
