@@ -9,12 +9,12 @@
 	static void tile_rows_##R##_##V(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t b_step, \
 					const struct rg_tile *t) \
 	{ \
-		rg_tile_run(k, a, a_stride, b, b_step, t, R, V, true); \
+		rg_tile_run(k, a, a_stride, b, b_step, t, R, V, true, 0); \
 	} \
 	static void tile_packed_##R##_##V(int64_t k, const float *a, int64_t a_stride, const float *b, \
 					  int64_t b_step, const struct rg_tile *t) \
 	{ \
-		rg_tile_run(k, a, a_stride, b, b_step, t, R, V, false); \
+		rg_tile_run(k, a, a_stride, b, b_step, t, R, V, false, 0); \
 	}
 #define TILES(R) TILE(R, 1) TILE(R, 2)
 #define ROW(KIND, R) { tile_##KIND##_##R##_1, tile_##KIND##_##R##_2 }
@@ -46,50 +46,118 @@ void rg_multiply_tile(int64_t rows, int64_t k, const float *a, int64_t a_stride,
 }
 
 /*
- * One or two rows: a tile of them has too few sums to hide the latency of a
- * multiply-add, so several panels of B go side by side.
+ * Few rows times packed B, which then comes from memory at the pace of memory: panels
+ * are read from start to end, one after the other, with steps of k fetched ahead. One or
+ * two rows have too few sums to hide the latency of a multiply-add, so the steps of k
+ * are shared by four or two sets of sums.
  */
-RG_INLINE void wide_run(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t panel_floats,
-			struct rg_tile *t, const int rows, const int panels, const bool by_row)
+enum { AHEAD = 24 };
+
+RG_INLINE void stream_run(int64_t k, const float *a, int64_t a_stride, const float *b, const struct rg_tile *t,
+			  const int rows, const int sets, const bool by_row)
 {
 	rg_vec sum[4][2][RG_TILE_VECS];
+	int64_t i = 0;
 
-	_Pragma("GCC unroll 4") for (int p = 0; p < panels; p++)
+	_Pragma("GCC unroll 4") for (int s = 0; s < sets; s++)
 		RG_TILE_EACH(rows, RG_TILE_VECS)
-			sum[p][r][v] = (rg_vec){ 0 };
-	for (int64_t i = 0; i < k; i++) {
-		rg_vec f[2];
+			sum[s][r][v] = (rg_vec){ 0 };
+	for (; i + sets <= k; i += sets, b += sets * RG_TILE_COLS)
+		_Pragma("GCC unroll 4") for (int s = 0; s < sets; s++) {
+			const float *row = b + s * RG_TILE_COLS;
 
-		_Pragma("GCC unroll 2") for (int r = 0; r < rows; r++)
-			f[r] = rg_vec_all(by_row ? a[r * a_stride + i] : a[i * a_stride + r]);
-		_Pragma("GCC unroll 4") for (int p = 0; p < panels; p++)
-			RG_TILE_EACH(rows, RG_TILE_VECS)
-				sum[p][r][v] += f[r] * rg_vec_load(b + p * panel_floats + i * RG_TILE_COLS + v * RG_VEC);
-	}
-	_Pragma("GCC unroll 4") for (int p = 0; p < panels; p++) {
-		rg_tile_store(t, sum[p], rows, RG_TILE_VECS);
-		t->c += RG_TILE_COLS;
-		t->col += RG_TILE_COLS;
-	}
+			for (int v = 0; v < RG_TILE_COLS; v += 16)
+				__builtin_prefetch(row + AHEAD * RG_TILE_COLS + v, 0, 3);
+			RG_TILE_EACH(rows, RG_TILE_VECS) {
+				rg_vec f = rg_vec_all(by_row ? a[r * a_stride + i + s] : a[(i + s) * a_stride + r]);
+
+				sum[s][r][v] += f * rg_vec_load(row + v * RG_VEC);
+			}
+		}
+	for (; i < k; i++, b += RG_TILE_COLS)
+		RG_TILE_EACH(rows, RG_TILE_VECS)
+			sum[0][r][v] += rg_vec_all(by_row ? a[r * a_stride + i] : a[i * a_stride + r]) *
+					rg_vec_load(b + v * RG_VEC);
+	_Pragma("GCC unroll 4") for (int s = 1; s < sets; s++)
+		RG_TILE_EACH(rows, RG_TILE_VECS)
+			sum[0][r][v] += sum[s][r][v];
+	if (t->cols > RG_VEC || RG_TILE_VECS == 1)
+		rg_tile_store(t, sum[0], rows, RG_TILE_VECS);
+	else
+		rg_tile_store(t, sum[0], rows, 1);
 }
 
-static void wide_1(int64_t k, const float *a, int64_t a_stride, bool by_row, const float *b, int64_t panel_floats,
-		   struct rg_tile *t)
+#define STREAM(R, RUN) \
+	static void stream_rows_##R(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t b_step, \
+				    const struct rg_tile *t) \
+	{ \
+		RUN(true); \
+	} \
+	static void stream_packed_##R(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t b_step, \
+				      const struct rg_tile *t) \
+	{ \
+		RUN(false); \
+	}
+#define ONE(BY_ROW) stream_run(k, a, a_stride, b, t, 1, 4, BY_ROW)
+#define TWO(BY_ROW) stream_run(k, a, a_stride, b, t, 2, 2, BY_ROW)
+#define THREE(BY_ROW) rg_tile_run(k, a, a_stride, b, b_step, t, 3, RG_TILE_VECS, BY_ROW, AHEAD)
+#define FOUR(BY_ROW) rg_tile_run(k, a, a_stride, b, b_step, t, 4, RG_TILE_VECS, BY_ROW, AHEAD)
+STREAM(1, ONE) STREAM(2, TWO) STREAM(3, THREE) STREAM(4, FOUR)
+#if RG_VEC >= 8
+#define FIVE(BY_ROW) rg_tile_run(k, a, a_stride, b, b_step, t, 5, RG_TILE_VECS, BY_ROW, AHEAD)
+#define SIX(BY_ROW) rg_tile_run(k, a, a_stride, b, b_step, t, 6, RG_TILE_VECS, BY_ROW, AHEAD)
+STREAM(5, FIVE) STREAM(6, SIX)
+#define STREAMS(KIND) \
+	{ stream_##KIND##_1, stream_##KIND##_2, stream_##KIND##_3, stream_##KIND##_4, stream_##KIND##_5, stream_##KIND##_6 }
+#else
+#define STREAMS(KIND) { stream_##KIND##_1, stream_##KIND##_2, stream_##KIND##_3, stream_##KIND##_4 }
+#endif
+enum { MOST_STREAMED = RG_VEC >= 8 ? 6 : 4 }; /* rows of a tile that streams */
+static rg_tile_fn *const streams[2][MOST_STREAMED] = { STREAMS(packed), STREAMS(rows) };
+
+/*
+ * Few rows times B as it lies in rows: sums go to C and back for every few rows of B, so
+ * that B is read once, in its own order. C starts as zeros.
+ */
+enum { ROWS_AS_THEY_LIE = 4 };
+
+RG_INLINE void add_rows(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t b_row, int64_t n, float *c,
+			int64_t c_row, const int rows, const int depth)
 {
-	/* a single row has its elements one after the other, or a stride apart */
-	if (by_row || a_stride == 1)
-		wide_run(k, a, 0, b, panel_floats, t, 1, 4, true);
-	else
-		wide_run(k, a, a_stride, b, panel_floats, t, 1, 4, false);
+	rg_vec f[ROWS_AS_THEY_LIE][4];
+	int64_t j = 0;
+
+	_Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
+		_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++)
+			f[r][d] = rg_vec_all(a[r * a_row + d * a_col]);
+	for (; j + RG_VEC <= n; j += RG_VEC) {
+		rg_vec v[4];
+
+		_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++)
+			v[d] = rg_vec_load(b + d * b_row + j);
+		_Pragma("GCC unroll 4") for (int r = 0; r < rows; r++) {
+			rg_vec sum = rg_vec_load(c + r * c_row + j);
+
+			_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++)
+				sum += f[r][d] * v[d];
+			rg_vec_store(c + r * c_row + j, sum);
+		}
+	}
+	for (; j < n; j++)
+		for (int r = 0; r < rows; r++)
+			for (int d = 0; d < depth; d++)
+				c[r * c_row + j] += a[r * a_row + d * a_col] * b[d * b_row + j];
 }
 
-static void wide_2(int64_t k, const float *a, int64_t a_stride, bool by_row, const float *b, int64_t panel_floats,
-		   struct rg_tile *t)
+RG_INLINE void lie_rows(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t b_row, int64_t k, int64_t n,
+			float *c, int64_t c_row, const int rows, const int depth)
 {
-	if (by_row)
-		wide_run(k, a, a_stride, b, panel_floats, t, 2, 2, true);
-	else
-		wide_run(k, a, a_stride, b, panel_floats, t, 2, 2, false);
+	int64_t i = 0;
+
+	for (; i + depth <= k; i += depth)
+		add_rows(a + i * a_col, a_row, a_col, b + i * b_row, b_row, n, c, c_row, rows, depth);
+	for (; i < k; i++)
+		add_rows(a + i * a_col, a_row, a_col, b + i * b_row, b_row, n, c, c_row, rows, 1);
 }
 
 /* ---- packing ---- */
@@ -192,8 +260,12 @@ static void cut(struct rg_multiply_plan *p)
 	int64_t want = p->lanes > 1 && p->batch == 1 ? 6 * p->lanes : 1;
 	bool one_block = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
 
-	if (one_block)
+	if (one_block || p->as_it_lies)
 		rows = row_panels;
+	if (p->as_it_lies) { /* rows of B as long as C's fit, and one piece a lane */
+		cols = max(1, cache->l1_bytes / 2 / (max(1, p->m) * (int64_t)sizeof(float) * RG_TILE_COLS));
+		want = p->lanes;
+	}
 	rows = ceil_div(row_panels, ceil_div(row_panels, rows));
 	cols = ceil_div(col_panels, ceil_div(col_panels, cols));
 	/* A lane that gets less than this would pack more than it multiplies. */
@@ -236,19 +308,24 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 		return false;
 	p->mr = rg_multiply_mr(m);
 	p->pack_a = !a_packed && ((a->row != 1 && a->col != 1) || (m > 2 * p->mr && n >= 512));
-	p->pack_b = !b_packed && (b->col != 1 || !small_enough(k * b->row * (int64_t)sizeof(float)));
+	p->as_it_lies = !b_packed && b->col == 1 && m <= ROWS_AS_THEY_LIE && batch == 1;
+	p->pack_b = !b_packed && !p->as_it_lies &&
+		    (b->col != 1 || !small_enough(k * b->row * (int64_t)sizeof(float)));
 	p->pack_b_how = batch != 1 ? RG_PACK_PRODUCT : m <= MOST_ROWS_OF_A_BLOCK ? RG_PACK_BLOCKS : RG_PACK_SHARED;
 	/* Rows of A that pass once: no block of k is read again. */
 	p->kc = m <= p->mr && !p->pack_b ? k : ceil_div(k, ceil_div(max(k, 1), kc_most));
 	p->kc = max(1, p->kc);
+	if (p->pack_b && p->pack_b_how == RG_PACK_BLOCKS && m <= 4 * p->mr) /* long rows of B at a time */
+		p->kc = min(p->kc, 96);
 	cut(p);
 	all = rg_multiply_packed_b_floats(n, k);
+	p->pack_a = p->pack_a && !p->as_it_lies;
 	each = p->pack_a ? p->mc * k : 0;
 	if (p->pack_b && p->pack_b_how == RG_PACK_PRODUCT)
 		each += all;
 	else if (p->pack_b && p->pack_b_how == RG_PACK_BLOCKS)
 		each += p->nc / RG_TILE_COLS * block_panel_floats(p);
-	else if (!b_packed && !p->pack_b && n % RG_TILE_COLS)
+	else if (!b_packed && !p->pack_b && !p->as_it_lies && n % RG_TILE_COLS)
 		each += RG_TILE_COLS * k;
 	p->shared_floats = p->pack_b && p->pack_b_how == RG_PACK_SHARED ? all : 0;
 	p->lane_floats = ceil_div(each, 16) * 16;
@@ -326,19 +403,53 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 			int64_t rows = min(end - r, p->mr);
 			const float *a = packed_a ? packed_a + (r - row) * p->k + i0 * p->mr :
 					 by_row ? l->a.data + r * l->a.row + i0 : l->a.data + r + i0 * l->a.col;
-			int64_t wide = rows == 1 ? 4 : rows == 2 ? 2 : 1;
 
 			t.c = l->c + r * mul->c_row + col;
 			t.row = r;
 			t.col = col;
-			if (wide > 1 && p->mr == rows && from.panels && p->n - col >= wide * RG_TILE_COLS && j + wide <= j1) {
-				(rows == 1 ? wide_1 : wide_2)(kc, a, a_stride, by_row, b, from.step, &t);
-				j += wide - 1;
-				break; /* there are no more rows */
+			if (l->packed_b && r == row && tiles_here <= 3 && rows <= MOST_STREAMED) {
+				streams[by_row][rows - 1](kc, a, a_stride, b, b_step, &t);
+				continue;
 			}
-			if (l->packed_b && share < kc * RG_TILE_COLS)
+			if (l->packed_b && tiles_here > 3)
 				fetch(b + next + (r - row) / p->mr * share, share);
 			tiles[by_row][rows - 1][t.cols > RG_VEC](kc, a, a_stride, b, b_step, &t);
+		}
+	}
+}
+
+/* Columns [j0, j1) of B as it lies. */
+static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
+{
+	const struct rg_multiply *mul = l->mul;
+	const struct rg_multiply_plan *p = &mul->plan;
+	struct rg_tile t = { .c_row = mul->c_row, .last = true, .e = mul->e };
+	const float *b = l->b.data + j0;
+	float *c = l->c + j0;
+
+	for (int64_t r = 0; r < p->m; r++)
+		for (int64_t j = 0; j < j1 - j0; j++)
+			c[r * mul->c_row + j] = 0;
+	if (p->m == 1)
+		lie_rows(l->a.data, 0, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 1, 4);
+	else if (p->m == 2)
+		lie_rows(l->a.data, l->a.row, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 2, 4);
+	else if (p->m == 3)
+		lie_rows(l->a.data, l->a.row, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 3, 2);
+	else
+		lie_rows(l->a.data, l->a.row, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 4, 2);
+	/* The epilogue, tile by tile. */
+	for (int64_t r = 0; r < p->m; r++) {
+		for (int64_t j = j0; j < j1; j += RG_TILE_COLS) {
+			float sums[RG_TILE_COLS];
+
+			t.cols = min(j1 - j, RG_TILE_COLS);
+			t.c = l->c + r * mul->c_row + j;
+			t.row = r;
+			t.col = j;
+			for (int64_t i = 0; i < t.cols; i++)
+				sums[i] = t.c[i];
+			rg_tile_store_part(&t, sums, 1);
 		}
 	}
 }
@@ -352,8 +463,12 @@ static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 	bool by_blocks = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
 	/* Packed B in its own order, as long as all of A's block stays near; else k outside. */
 	bool stream = l->packed_b && (end - row) * p->k * (int64_t)sizeof(float) <= rg_kernel_caches()->l2_bytes / 2;
-	int64_t step = !stream ? j1 - j0 : end - row <= 2 ? j1 - j0 : 1; /* narrow ones take panels side by side */
+	int64_t step = stream ? 1 : j1 - j0;
 
+	if (p->as_it_lies) {
+		do_rows(l, j0 * RG_TILE_COLS, min(j1 * RG_TILE_COLS, p->n));
+		return;
+	}
 	if (p->pack_a && l->row_block != row_block)
 		rg_multiply_pack_a(&l->a, p->mr, p->k, row, end, l->room_a);
 	l->row_block = row_block;

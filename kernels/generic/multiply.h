@@ -36,6 +36,7 @@ struct rg_multiply_plan {
 	int64_t mr, mc, nc, kc;
 	int64_t row_blocks, col_blocks;
 	bool pack_a, pack_b;     /* in this call; false for what came packed or stays as it lies */
+	bool as_it_lies;         /* few rows: B is read once, row by row */
 	/* Where B is packed: all of it, by all lanes first, where several blocks of rows will read
 	 * it; a block of k and columns at a time, by the lane that multiplies it, where only one
 	 * does; all of one product, by its lane, in a batch. */

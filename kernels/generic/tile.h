@@ -135,10 +135,12 @@ RG_INLINE void rg_tile_store(const struct rg_tile *t, rg_vec (*sum)[RG_TILE_VECS
  * rows, vecs and by_row are constants at every call. Element (r, i) of A:
  *	by_row   a[r * a_stride + i]   as a matrix lies
  *	else     a[i * a_stride + r]   packed, or the transpose of one
- * Row i of B: b + i * b_step.
+ * Row i of B: b + i * b_step. `ahead`: rows of B that are fetched before they are used,
+ * where few rows of A read each only once or twice and memory sets the pace; 0: none.
  */
 RG_INLINE void rg_tile_run(int64_t k, const float *a, int64_t a_stride, const float *b, int64_t b_step,
-			   const struct rg_tile *t, const int rows, const int vecs, const bool by_row)
+			   const struct rg_tile *t, const int rows, const int vecs, const bool by_row,
+			   const int ahead)
 {
 	rg_vec sum[RG_TILE_ROWS][RG_TILE_VECS];
 
@@ -150,6 +152,9 @@ RG_INLINE void rg_tile_run(int64_t k, const float *a, int64_t a_stride, const fl
 	for (int64_t i = 0; i < k; i++) {
 		rg_vec bv[RG_TILE_VECS];
 
+		if (ahead)
+			for (int v = 0; v < vecs; v += 64 / sizeof(rg_vec) ? 64 / (int)sizeof(rg_vec) : 1)
+				__builtin_prefetch(b + ahead * b_step + v * RG_VEC, 0, 3);
 		for (int v = 0; v < vecs; v++)
 			bv[v] = rg_vec_load(b + v * RG_VEC);
 		for (int r = 0; r < rows; r++) {
