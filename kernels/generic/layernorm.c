@@ -115,7 +115,7 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 			apply_simple(x, j->y + r * j->n, j->n, (float)inv, scale);
 		else
 			apply(x, j->y + r * j->n, j->n, high, (float)low, (float)inv, scale,
-			      factor_row(j, &j->bias, r, room + j->n));
+			      factor_row(j, &j->bias, r, room ? room + j->n : NULL));
 		if (j->mean)
 			j->mean[r] = (float)((double)high + low);
 		if (j->inv)
