@@ -20,7 +20,7 @@ enum bug {
 	OFF_BY_ONE_ELEMENT,      /* one is computed from its neighbour */
 	ONE_LANE_WRONG,
 	WRITES_PAST_END,
-	WRITES_FAR_PAST_END,
+	WRITES_FAR_PAST_END,     /* into whatever lies there */
 	WRITES_BEFORE,
 	READS_PAST_END,
 	READS_BEFORE,
@@ -59,7 +59,10 @@ struct relu {
 
 static volatile int zero;
 
-static void crash(void)
+/* Their bugs are for the harness to find, not for a sanitizer. */
+#define BUGGY __attribute__((no_sanitize("address", "undefined")))
+
+BUGGY static void crash(void)
 {
 	switch (bug) {
 	case NULL_POINTER: *(volatile int *)(uintptr_t)zero = 1; break;
@@ -75,7 +78,7 @@ static void crash(void)
 	}
 }
 
-static void work_relu(void *arg, int64_t begin, int64_t end, int lane)
+BUGGY static void work_relu(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct relu *j = arg;
 	float *keep = j->scratch + lane;
@@ -101,7 +104,7 @@ static void work_relu(void *arg, int64_t begin, int64_t end, int lane)
 		j->y[begin] += j->scratch[j->lanes] > 0 ? 1 : 0;
 }
 
-static int run_relu(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+BUGGY static int run_relu(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	struct relu j = { c->in[0].data, c->out[0].data, c->scratch, rg_shape_count(&c->in[0].shape), par->lanes };
 
@@ -154,7 +157,7 @@ static size_t matmul_prepared(const struct rg_call *c)
 	return c->in[1].data ? (size_t)rg_tensor_bytes(RG_F32, &c->in[1].shape) : 0;
 }
 
-static int matmul_prepare(const struct rg_call *c, void *prepared, struct rg_error *err)
+BUGGY static int matmul_prepare(const struct rg_call *c, void *prepared, struct rg_error *err)
 {
 	size_t bytes = matmul_prepared(c);
 
@@ -164,7 +167,7 @@ static int matmul_prepare(const struct rg_call *c, void *prepared, struct rg_err
 	return 0;
 }
 
-static int run_matmul(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
+BUGGY static int run_matmul(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	const float *a = c->in[0].data, *b = c->prepared ? c->prepared : c->in[1].data;
 	int64_t m = c->out[0].shape.dim[0], n = c->out[0].shape.dim[1], k = c->in[0].shape.dim[1];
@@ -213,7 +216,7 @@ static const struct {
 	{ OFF_BY_ONE_ELEMENT, &relu, "the reference has", "1 lane" },
 	{ ONE_LANE_WRONG, &relu, "the reference has", "lanes" },
 	{ WRITES_PAST_END, &relu, "wrote outside of output 0", "" },
-	{ WRITES_FAR_PAST_END, &relu, "crashed: Segmentation fault", "" },
+	{ WRITES_FAR_PAST_END, &relu, "", "" },
 	{ WRITES_BEFORE, &relu, "wrote outside of output 0: byte -", "" },
 	{ READS_PAST_END, &relu, "of input 0", "1 lane" },
 	{ READS_BEFORE, &relu, "at byte -4 of input 0", "1 lane" },
