@@ -23,6 +23,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(binary),
 	RG_GENERIC_TABLE_LIST(channelnorm),
 	RG_GENERIC_TABLE_LIST(conv),
+	RG_GENERIC_TABLE_LIST(conv_transpose),
 	RG_GENERIC_TABLE_LIST(depthwise),
 	RG_GENERIC_TABLE_LIST(depthwise_channels),
 	RG_GENERIC_TABLE_LIST(direct),

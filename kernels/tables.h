@@ -33,6 +33,7 @@ RG_GENERIC_TABLE(attention_mha);
 RG_GENERIC_TABLE(binary);
 RG_GENERIC_TABLE(channelnorm);
 RG_GENERIC_TABLE(conv);
+RG_GENERIC_TABLE(conv_transpose);
 RG_GENERIC_TABLE(depthwise);
 RG_GENERIC_TABLE(depthwise_channels);
 RG_GENERIC_TABLE(direct);
