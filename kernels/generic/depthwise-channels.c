@@ -262,7 +262,7 @@ static bool supports(const struct rg_call *c)
 }
 
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise-channels"), .isa = RG_LEVEL_ISA,
+	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise-channels"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW,
 	  .rank = 64 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes, .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise_channels), kernels);

@@ -573,7 +573,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 }
 
 #define K(OP) \
-	{ .op_type = OP, .domain = "", .name = RG_LEVEL_NAME("steps"), .isa = RG_LEVEL_ISA, \
+	{ .op_type = OP, .domain = "", .name = RG_LEVEL_NAME("steps"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW, \
 	  .rank = 20 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes, \
 	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1 | 1u << 2, .run = run }
 static const struct rg_kernel kernels[] = {
