@@ -406,13 +406,38 @@ void ck_check_here(const struct rg_kernel *k, const struct ck_family *f, const s
 
 /* ---- a child for each kernel ---- */
 
-static void watch_child(pid_t child, struct ck_result *shared, struct ck_result *out)
+/* The child's own alarm names lanes and call, but does not ring in a loop of a program
+ * under ThreadSanitizer, which keeps signals for the next call of a library. */
+static bool wait_child(pid_t child, const volatile struct ck_result *shared, int seconds, int *status)
+{
+	const int pause_ms = 2;
+	uint64_t seed = shared->seed;
+	int waited_ms = 0;
+
+	while (waitpid(child, status, WNOHANG) == 0) {
+		usleep(pause_ms * 1000);
+		waited_ms = shared->seed == seed ? waited_ms + pause_ms : 0;
+		seed = shared->seed;
+		if (waited_ms < (seconds + 2) * 1000)
+			continue;
+		kill(child, SIGKILL);
+		waitpid(child, status, 0);
+		return false;
+	}
+	return true;
+}
+
+static void watch_child(pid_t child, struct ck_result *shared, int seconds, struct ck_result *out)
 {
 	int status = 0;
+	bool ended = wait_child(child, shared, seconds, &status);
 
-	while (waitpid(child, &status, 0) < 0)
-		continue;
 	memcpy(out, shared, sizeof(*out));
+	if (!ended) {
+		out->status = CK_FAILED;
+		snprintf(out->message, sizeof(out->message), "it had not returned after the time that a case may take");
+		return;
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
 	out->status = CK_FAILED;
@@ -459,7 +484,7 @@ void ck_check(const struct rg_kernel *k, const struct ck_options *opt, struct ck
 		out->status = CK_FAILED;
 		snprintf(out->message, sizeof(out->message), "cannot start a child process");
 	} else {
-		watch_child(child, shared, out);
+		watch_child(child, shared, opt->seconds ? opt->seconds : DEFAULT_SECONDS, out);
 	}
 	munmap(shared, sizeof(*shared));
 }
