@@ -158,10 +158,11 @@ static describe_fn *describe_of(const struct rg_call *c)
 	}
 }
 
-/* A constant B is packed at plan time where one product reads it. */
+/* A constant B is packed at plan time where one product reads it. One row of A reads B
+ * fastest as it lies, several rows of B side by side. */
 static bool packs_b(const struct rg_call *c, const struct product *p)
 {
-	return c->in[1].data && p->batch == 1;
+	return c->in[1].data && p->batch == 1 && !(p->m == 1 && p->b.col == 1);
 }
 
 static bool make_plan(const struct product *p, bool b_packed, int lanes, struct rg_multiply_plan *plan)

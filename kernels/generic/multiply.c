@@ -119,7 +119,7 @@ static rg_tile_fn *const streams[2][MOST_STREAMED] = { STREAMS(packed), STREAMS(
  * Few rows times B as it lies in rows: sums go to C and back for every few rows of B, so
  * that B is read once, in its own order. C starts as zeros.
  */
-enum { ROWS_AS_THEY_LIE = 4 };
+enum { ROWS_AS_THEY_LIE = 4, DEPTH_AS_THEY_LIE = 4 };
 
 RG_INLINE void add_rows(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t b_row, int64_t n, float *c,
 			int64_t c_row, const int rows, const int depth)
@@ -133,8 +133,11 @@ RG_INLINE void add_rows(const float *a, int64_t a_row, int64_t a_col, const floa
 	for (; j + RG_VEC <= n; j += RG_VEC) {
 		rg_vec v[4];
 
-		_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++)
+		_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++) {
+			if (rows > 1) /* the next rows; those of one row are too long for L1 */
+				__builtin_prefetch(b + (depth + d) * b_row + j, 0, 3);
 			v[d] = rg_vec_load(b + d * b_row + j);
+		}
 		_Pragma("GCC unroll 4") for (int r = 0; r < rows; r++) {
 			rg_vec sum = rg_vec_load(c + r * c_row + j);
 
@@ -207,6 +210,8 @@ void rg_multiply_pack_a(const struct rg_matrix *a, int64_t mr, int64_t k, int64_
 	}
 }
 
+enum { ROWS_AHEAD = 6 };
+
 /* Rows [i0, i1) of panels [panel, end), `step` floats from one panel to the next. Rows are
  * read whole where they lie whole: they can be pages apart. */
 static void pack_part(const struct rg_matrix *b, int64_t n, int64_t i0, int64_t i1, int64_t panel, int64_t end,
@@ -218,9 +223,13 @@ static void pack_part(const struct rg_matrix *b, int64_t n, int64_t i0, int64_t 
 		const float *from = b->data + i * b->row + panel * RG_TILE_COLS;
 		float *row = to + (i - i0) * RG_TILE_COLS;
 
-		for (int64_t p = panel; p < whole; p++, from += RG_TILE_COLS, row += step)
+		for (int64_t p = panel; p < whole; p++, from += RG_TILE_COLS, row += step) {
+			/* rows can be pages apart, where no hardware looks ahead */
+			for (int v = 0; v < RG_TILE_COLS; v += 16)
+				__builtin_prefetch(from + ROWS_AHEAD * b->row + v, 0, 3);
 			for (int v = 0; v < RG_TILE_VECS; v++)
 				rg_vec_store(row + v * RG_VEC, rg_vec_load(from + v * RG_VEC));
+		}
 	}
 	to += whole > panel ? (whole - panel) * step : 0;
 	for (int64_t p = max(panel, whole); p < end; p++, to += step) {
@@ -308,7 +317,7 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 		return false;
 	p->mr = rg_multiply_mr(m);
 	p->pack_a = !a_packed && ((a->row != 1 && a->col != 1) || (m > 2 * p->mr && n >= 512));
-	p->as_it_lies = !b_packed && b->col == 1 && m <= ROWS_AS_THEY_LIE && batch == 1;
+	p->as_it_lies = !b_packed && b->col == 1 && m <= 2 * ROWS_AS_THEY_LIE && batch == 1;
 	p->pack_b = !b_packed && !p->as_it_lies &&
 		    (b->col != 1 || !small_enough(k * b->row * (int64_t)sizeof(float)));
 	p->pack_b_how = batch != 1 ? RG_PACK_PRODUCT : m <= MOST_ROWS_OF_A_BLOCK ? RG_PACK_BLOCKS : RG_PACK_SHARED;
@@ -430,14 +439,29 @@ static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 	for (int64_t r = 0; r < p->m; r++)
 		for (int64_t j = 0; j < j1 - j0; j++)
 			c[r * mul->c_row + j] = 0;
-	if (p->m == 1)
-		lie_rows(l->a.data, 0, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 1, 4);
-	else if (p->m == 2)
-		lie_rows(l->a.data, l->a.row, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 2, 4);
-	else if (p->m == 3)
-		lie_rows(l->a.data, l->a.row, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 3, 2);
-	else
-		lie_rows(l->a.data, l->a.row, l->a.col, b, l->b.row, p->k, j1 - j0, c, mul->c_row, 4, 2);
+	for (int64_t i = 0; i < p->k; i += DEPTH_AS_THEY_LIE) {
+		int64_t deep = min(DEPTH_AS_THEY_LIE, p->k - i);
+
+		/* a second group of rows finds these rows of B in the cache */
+		for (int64_t r = 0; r < p->m; r += ROWS_AS_THEY_LIE) {
+			const float *a = l->a.data + r * l->a.row + i * l->a.col, *from = b + i * l->b.row;
+			float *to = c + r * mul->c_row;
+
+			switch (min(p->m - r, ROWS_AS_THEY_LIE)) {
+			case 1:
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 1, 4);
+				break;
+			case 2:
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 2, 4);
+				break;
+			case 3:
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 3, 2);
+				break;
+			default:
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 4, 2);
+			}
+		}
+	}
 	/* The epilogue, tile by tile. */
 	for (int64_t r = 0; r < p->m; r++) {
 		for (int64_t j = j0; j < j1; j += RG_TILE_COLS) {

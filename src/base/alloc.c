@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* The size of a huge page on x86-64, and on arm64 with pages of 4 KiB. */
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 static atomic_uint_fast64_t n_allocations;
 static atomic_uint_fast64_t fail_at; /* absolute number of the allocation that fails; 0: none */
@@ -140,12 +144,18 @@ char *rg_asprintf(const char *fmt, ...)
 
 void *rg_alloc_aligned(size_t align_bytes, size_t size_bytes)
 {
+	bool huge = size_bytes >= 2 * HUGE_PAGE_BYTES;
 	void *p = NULL;
 
 	if (align_bytes < sizeof(void *))
 		align_bytes = sizeof(void *);
+	if (huge && align_bytes < HUGE_PAGE_BYTES)
+		align_bytes = HUGE_PAGE_BYTES;
 	if (!admit() || posix_memalign(&p, align_bytes, size_bytes ? size_bytes : 1) != 0)
 		return NULL;
+	/* Whole pages only, so that no byte more is used. Where it is refused, small ones do. */
+	if (huge)
+		madvise(p, size_bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
 	return account(p);
 }
 

@@ -19,7 +19,9 @@ void *rg_realloc_array(void *old, size_t count, size_t size_bytes);
 char *rg_strdup(const char *s);
 char *rg_strndup(const char *s, size_t n);
 char *rg_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* align_bytes: a power of two. Not zeroed. Released by rg_free as well. */
+/* align_bytes: a power of two. Not zeroed. Released by rg_free as well. Blocks of 4 MiB
+ * and more ask for huge pages: walking weights in 4 KiB pages costs as much as reading
+ * them. */
 void *rg_alloc_aligned(size_t align_bytes, size_t size_bytes);
 void rg_free(void *p);
 
