@@ -3,8 +3,8 @@
  * (Williams, Waterman, Patterson, CACM 52(4), 2009; a roof a memory level).
  *
  * time_ns is the median over timed iterations with the hook on. share is that
- * over the sum of all medians. roof_ns is the longer of flops/peak and
- * compulsory bytes/bandwidth, with the level chosen by the step's working set:
+ * over the sum of all medians. roof_ns is the longer of flops/peak (of the executed
+ * ones where a kernel needs fewer than the definition has, as Winograd's) and compulsory bytes/bandwidth, with the level chosen by the step's working set:
  * the smallest cache that holds the bytes it touches (in this version; reuse
  * between steps is modelled later). headroom is time over roof. A step above
  * its roof is shown as it is, flagged, never clamped.

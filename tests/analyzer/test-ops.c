@@ -208,6 +208,25 @@ static void faster_than_the_roof_is_flagged_not_clamped(void **state)
 	mk_free(m);
 }
 
+static void the_roof_asks_for_the_fewer_operations(void **state)
+{
+	struct mk *m = machine(1);
+	struct rg_analysis *a;
+
+	mk_step(m, "fewer than the definition", "Conv", "conv", 1000000000, 1000)->executed_flops = 400000000;
+	mk_step(m, "more, for padding", "Conv", "conv", 1000000000, 1000)->executed_flops = 1200000000;
+	for (int i = 0; i < 20; i++)
+		iterate(m, (const int64_t[]){ 5000000, 5000000 });
+	a = analyze(m);
+	close_to(a->ops[0].headroom, 1.25);
+	assert_false(a->ops[0].above_roof);
+	close_to(a->ops[0].flop_rate, 200e9);
+	close_to(a->ops[1].headroom, 0.5);
+	assert_true(a->ops[1].above_roof);
+	rg_analysis_free(a);
+	mk_free(m);
+}
+
 static void a_lopsided_step_is_bound_by_imbalance(void **state)
 {
 	struct mk *m = machine(2);
@@ -335,6 +354,7 @@ int main(void)
 		cmocka_unit_test(bounds_follow_the_roofline),
 		cmocka_unit_test(roofs_are_of_the_thread_count_and_the_better_measurement),
 		cmocka_unit_test(faster_than_the_roof_is_flagged_not_clamped),
+		cmocka_unit_test(the_roof_asks_for_the_fewer_operations),
 		cmocka_unit_test(a_lopsided_step_is_bound_by_imbalance),
 		cmocka_unit_test(a_step_of_a_loop_counts_the_sum),
 		cmocka_unit_test(totals_and_order),
