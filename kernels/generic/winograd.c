@@ -269,13 +269,31 @@ RG_INLINE void put(const struct job *j, vec4 v, int64_t at, int64_t cols)
 	}
 }
 
+/* Where the tiles of a panel lie: the offset of the first pixel in its plane, and how many
+ * of the 4 x 4 exist. */
+struct places {
+	int64_t n, at[RG_TILE_COLS], rows[RG_TILE_COLS], cols[RG_TILE_COLS];
+};
+
+static void find_places(const struct job *j, int64_t tile, int64_t n, struct places *p)
+{
+	p->n = n;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t y = (tile + i) / j->tiles_x * OUT, x = (tile + i) % j->tiles_x * OUT;
+
+		p->at[i] = y * j->w.out[1] + x;
+		p->rows[i] = min(OUT, j->w.out[0] - y);
+		p->cols[i] = min(OUT, j->w.out[1] - x);
+	}
+}
+
 /* One channel of one panel. sums: its first element; `step` to the next of the 36. */
-static void turn_out(const struct job *j, const float *sums, int64_t step, int64_t channel, int64_t tile, int64_t n)
+static void turn_out(const struct job *j, const float *sums, int64_t step, int64_t channel, const struct places *p)
 {
 	rg_vec bias = rg_vec_all(j->bias ? j->bias[channel] : 0);
 	int64_t at = (j->image * j->w.c_out + channel) * j->w.out_count;
 
-	for (int64_t i = 0; i < n; i += RG_VEC) {
+	for (int64_t i = 0; i < p->n; i += RG_VEC) {
 		rg_vec m[IN], half[OUT * IN], y[OUT * OUT];
 
 		for (int k = 0; k < IN; k++) {
@@ -295,13 +313,7 @@ static void turn_out(const struct job *j, const float *sums, int64_t step, int64
 				}
 			}
 		}
-		for (int64_t k = 0; k < RG_VEC && i + k < n; k += 4) {
-			int64_t tx[4], ty[4];
-
-			for (int64_t q = 0; q < 4; q++) {
-				ty[q] = (tile + i + k + q) / j->tiles_x * OUT;
-				tx[q] = (tile + i + k + q) % j->tiles_x * OUT;
-			}
+		for (int64_t k = 0; k < RG_VEC && i + k < p->n; k += 4) {
 			for (int r = 0; r < OUT; r++) {
 				vec4 a = *(const vec4 *)((const float *)&y[r * OUT] + k);
 				vec4 b = *(const vec4 *)((const float *)&y[r * OUT + 1] + k);
@@ -314,9 +326,9 @@ static void turn_out(const struct job *j, const float *sums, int64_t step, int64
 						__builtin_shufflevector(ba, dc, 0, 1, 4, 5),
 						__builtin_shufflevector(ba, dc, 2, 3, 6, 7) };
 
-				for (int64_t q = 0; q < 4 && i + k + q < n; q++)
-					if (ty[q] + r < j->w.out[0])
-						put(j, out[q], at + (ty[q] + r) * j->w.out[1] + tx[q], j->w.out[1] - tx[q]);
+				for (int64_t q = i + k; q < i + k + 4 && q < p->n; q++)
+					if (r < p->rows[q])
+						put(j, out[q - i - k], at + p->at[q] + r * j->w.out[1], p->cols[q]);
 			}
 		}
 	}
@@ -332,18 +344,26 @@ static void work_out(void *arg, int64_t begin, int64_t end, int lane)
 	for (int64_t item = begin; item < end; item++) {
 		int64_t m0 = item / j->panel_blocks * j->mc, m1 = min(m0 + j->mc, j->w.c_out);
 		int64_t tile = item % j->panel_blocks * RG_TILE_COLS, n = min(j->tiles - tile, RG_TILE_COLS);
+		struct places places;
 		struct rg_tile t = { .c_row = RG_TILE_COLS, .cols = n > RG_VEC ? RG_TILE_COLS : RG_VEC, .last = true,
 				     .e = &none };
 
 		for (int f = 0; f < FREQ; f++) {
+			const float *v = j->v + f * j->w.c_in * j->row + tile, *next = v + j->w.c_in * j->row;
+			int64_t k = 0, share = f + 1 < FREQ ? ceil_div(j->w.c_in, ceil_div(m1 - m0, j->mr)) : 0;
+
 			for (int64_t m = m0; m < m1; m += j->mr) {
+				/* of the next product: rows are too far apart for the hardware to see */
+				for (int64_t to = min(k + share, j->w.c_in); k < to; k++)
+					__builtin_prefetch(next + k * j->row, 0, 3);
 				t.c = sums + (f * j->mc + m - m0) * RG_TILE_COLS;
 				rg_multiply_tile(min(j->mr, m1 - m), j->w.c_in, j->packed + f * floats + m * j->w.c_in, j->mr,
-						 false, j->v + f * j->w.c_in * j->row + tile, j->row, &t);
+						 false, v, j->row, &t);
 			}
 		}
+		find_places(j, tile, n, &places);
 		for (int64_t m = m0; m < m1; m++)
-			turn_out(j, sums + (m - m0) * RG_TILE_COLS, j->mc * RG_TILE_COLS, m, tile, n);
+			turn_out(j, sums + (m - m0) * RG_TILE_COLS, j->mc * RG_TILE_COLS, m, &places);
 	}
 }
 
