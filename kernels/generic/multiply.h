@@ -48,8 +48,8 @@ struct rg_multiply {
 	struct rg_multiply_plan plan;
 	struct rg_matrix a, b;   /* of the first product */
 	float *c;
-	int64_t c_row;
-	const struct rg_epilogue *e;
+	int64_t c_row;           /* floats from one row of C to the next; >= n */
+	const struct rg_epilogue *e; /* never NULL */
 	/* Offsets of product i in elements; NULL with batch 1. */
 	void (*at)(const struct rg_multiply *mul, int64_t i, int64_t *a, int64_t *b, int64_t *c);
 	const void *at_ctx;
@@ -78,7 +78,7 @@ RG_INLINE int64_t rg_multiply_mr(int64_t m)
 	return panels ? (m + panels - 1) / panels : RG_TILE_ROWS;
 }
 
-/* Floats of a packed matrix; what is NULL or packed already in `a`, `b` is taken as it is. */
+/* Floats of a packed m x k A, of a packed k x n B. */
 RG_INLINE int64_t rg_multiply_packed_a_floats(int64_t m, int64_t k)
 {
 	int64_t mr = rg_multiply_mr(m);
@@ -92,8 +92,9 @@ RG_INLINE int64_t rg_multiply_packed_b_floats(int64_t n, int64_t k)
 }
 
 /*
- * Fills the plan for m, n, k, batch, lanes. a_packed, b_packed: they come packed.
- * a, b: strides only. false: a size overflows.
+ * Fills the plan. a, b: only their strides are read. a_packed, b_packed: they will come
+ * packed. The same arguments give the same plan, so that a kernel makes it once to say how
+ * much scratch it needs and again to run. false: a size overflows.
  */
 bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int64_t k, int64_t batch,
 			   const struct rg_matrix *a, bool a_packed, const struct rg_matrix *b, bool b_packed,
@@ -109,7 +110,8 @@ void rg_multiply_pack_a(const struct rg_matrix *a, int64_t mr, int64_t k, int64_
 /* Panels [panel, end) of a k x n matrix. `to`: the first of them. */
 void rg_multiply_pack_b(const struct rg_matrix *b, int64_t n, int64_t k, int64_t panel, int64_t end, float *to);
 
-/* Runs it; par->lanes must be what the plan was made for, or less. */
+/* Runs it, on no more lanes than the plan was made for. Any thread, one at a time for each
+ * scratch. */
 void rg_multiply_run(const struct rg_multiply *mul, const struct rg_par *par);
 
 /*
