@@ -38,11 +38,6 @@ static void *data_of(const struct rg_call *c, int i)
 
 /* ---- keys of a sequence ---- */
 
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int64_t keys_of(const struct gqa *x, int64_t b)
 {
 	return (int64_t)x->lens[b] + 1;
@@ -51,7 +46,7 @@ static int64_t keys_of(const struct gqa *x, int64_t b)
 /* New ones among them. */
 static int64_t fresh_of(const struct gqa *x, int64_t b)
 {
-	return x->valid ? x->valid[b] : min(keys_of(x, b), x->g.size.q_seq);
+	return x->valid ? x->valid[b] : rg_min(keys_of(x, b), x->g.size.q_seq);
 }
 
 static int64_t past_of(const struct rg_attend *a, int64_t b)
@@ -67,7 +62,7 @@ static void range(const struct rg_attend *a, int64_t b, int64_t i, int64_t *from
 	int64_t keys = keys_of(x, b), seen = past_of(a, b) + i + 1;
 
 	*from = x->g.window > 0 && seen > x->g.window ? seen - x->g.window : 0;
-	*to = x->g.causal ? min(seen, keys) : keys;
+	*to = x->g.causal ? rg_min(seen, keys) : keys;
 }
 
 static void add_bias(const struct rg_attend *a, int64_t b, int64_t h, int64_t i, int64_t from, int64_t to,
@@ -92,9 +87,9 @@ static int check_sequence(const struct gqa *x, int64_t b, struct rg_error *err)
 				    (long long)b, x->lens[b], (long long)x->a.plan.size.total);
 	fresh = fresh_of(x, b);
 	past = keys - fresh;
-	if (fresh < 0 || fresh > min(keys, s->q_seq))
+	if (fresh < 0 || fresh > rg_min(keys, s->q_seq))
 		return rg_error_set(err, -EINVAL, "query_seqlens[%lld] is %lld, at most %lld make sense",
-				    (long long)b, (long long)fresh, (long long)min(keys, s->q_seq));
+				    (long long)b, (long long)fresh, (long long)rg_min(keys, s->q_seq));
 	if (past > s->past)
 		return rg_error_set(
 			err, -EINVAL,
@@ -202,7 +197,7 @@ static void work_cache(void *arg, int64_t begin, int64_t end, int lane)
 	(void)lane;
 	for (int64_t i = begin; i < end; i++) {
 		int64_t b = i / s->kv_heads, h = i % s->kv_heads, first = past_of(&j->x->a, b);
-		int64_t kept = min(j->x->valid ? fresh_of(j->x, b) : s->q_seq, j->length - first);
+		int64_t kept = rg_min(j->x->valid ? fresh_of(j->x, b) : s->q_seq, j->length - first);
 		float *to = j->present + i * j->length * s->head;
 
 		if (first > 0)

@@ -29,16 +29,6 @@ struct job {
 	float *y, *scratch;
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_error *err)
 {
 	const struct rg_window *w = &j->w;
@@ -65,14 +55,14 @@ static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_er
 	if (j->m == 0 || j->taps == 0 || j->taps > INT32_MAX / 4)
 		return rg_error_set(err, -ENOTSUP, "no taps, or too many");
 	/* col of a block of channels: at most 64 rows, or one channel's */
-	j->channels = min(j->m, j->taps >= 64 ? 1 : 64 / j->taps);
-	j->blocks = ceil_div(j->m, j->channels);
+	j->channels = rg_min(j->m, j->taps >= 64 ? 1 : 64 / j->taps);
+	j->blocks = rg_ceil_div(j->m, j->channels);
 	j->mr = rg_multiply_mr(j->channels * j->taps);
 	apart = (j->kh - 1) * j->dh < j->sh;
-	rows = min(j->ih, ceil_div(want, w->batch * w->group * j->blocks > 0 ? w->batch * w->group * j->blocks : 1));
+	rows = rg_min(j->ih, rg_ceil_div(want, w->batch * w->group * j->blocks > 0 ? w->batch * w->group * j->blocks : 1));
 	j->row_items = apart && rows > 1 ? rows : 1;
-	j->rows = ceil_div(j->ih, j->row_items);
-	j->row_items = j->rows ? ceil_div(j->ih, j->rows) : 0;
+	j->rows = rg_ceil_div(j->ih, j->row_items);
+	j->row_items = j->rows ? rg_ceil_div(j->ih, j->rows) : 0;
 	if (__builtin_mul_overflow(rg_multiply_packed_a_floats(j->channels * j->taps, 1), j->k, &j->matrix_floats) ||
 	    __builtin_mul_overflow(j->k + j->channels * j->taps, PIECE, &j->lane_floats) ||
 	    j->matrix_floats > INT64_MAX / 4096 || j->lane_floats > INT64_MAX / 65536)
@@ -109,7 +99,7 @@ static struct rg_matrix weights_of(const struct job *j, const float *wt, int64_t
 
 static int64_t rows_of(const struct job *j, int64_t block)
 {
-	return min(j->channels, j->m - block * j->channels) * j->taps;
+	return rg_min(j->channels, j->m - block * j->channels) * j->taps;
 }
 
 static int prepare(const struct rg_call *c, void *prepared, struct rg_error *err)
@@ -137,12 +127,12 @@ static void multiply(const struct job *j, int64_t group, int64_t block, const fl
 	int64_t rows = rows_of(j, block);
 	struct rg_tile t = { .c_row = PIECE, .last = true, .e = &none };
 
-	rg_multiply_pack_b(&b, n, j->k, 0, ceil_div(n, RG_TILE_COLS), panel);
+	rg_multiply_pack_b(&b, n, j->k, 0, rg_ceil_div(n, RG_TILE_COLS), panel);
 	for (int64_t p = 0; p < n; p += RG_TILE_COLS, panel += RG_TILE_COLS * j->k) {
-		t.cols = min(n - p, RG_TILE_COLS);
+		t.cols = rg_min(n - p, RG_TILE_COLS);
 		for (int64_t r = 0; r < rows; r += j->mr) {
 			t.c = col + r * PIECE + p;
-			rg_multiply_tile(min(j->mr, rows - r), j->k, packed ? packed + r * j->k : a.data + r,
+			rg_multiply_tile(rg_min(j->mr, rows - r), j->k, packed ? packed + r * j->k : a.data + r,
 					 packed ? j->mr : a.col, false, panel, RG_TILE_COLS, &t);
 		}
 	}
@@ -152,7 +142,7 @@ static void multiply(const struct job *j, int64_t group, int64_t block, const fl
 static void spread(float *out, int64_t width, const float *from, int64_t n, int64_t base, int64_t stride)
 {
 	int64_t i = base < 0 ? (-base + stride - 1) / stride : 0;
-	int64_t end = base >= width ? 0 : min(n, (width - base + stride - 1) / stride);
+	int64_t end = base >= width ? 0 : rg_min(n, (width - base + stride - 1) / stride);
 
 	if (stride == 1)
 		for (; i < end; i++)
@@ -177,7 +167,7 @@ static void spread_pair(float *restrict out, const float *restrict even, const f
 /* A piece of input row `row` from column x on. y: the first plane of the block. */
 static void spread_piece(const struct job *j, int64_t block, int64_t row, int64_t x, int64_t n, const float *col, float *y)
 {
-	int64_t channels = min(j->channels, j->m - block * j->channels), base = x * j->sw - j->left;
+	int64_t channels = rg_min(j->channels, j->m - block * j->channels), base = x * j->sw - j->left;
 	bool pairs = j->kw == 2 && j->sw == 2 && j->dw == 1 && base >= 0 && base + 2 * n <= j->ow;
 
 	for (int64_t c = 0; c < channels; c++, y += j->w.out_count) {
@@ -215,7 +205,7 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 	float *panel = j->scratch + lane * j->lane_floats, *col = panel + j->k * PIECE;
 
 	for (int64_t i = begin; i < end; i++) {
-		int64_t r0 = i % j->row_items * j->rows, r1 = min(r0 + j->rows, j->ih);
+		int64_t r0 = i % j->row_items * j->rows, r1 = rg_min(r0 + j->rows, j->ih);
 		int64_t block = i / j->row_items % j->blocks, g = i / j->row_items / j->blocks % j->w.group;
 		int64_t image = i / j->row_items / j->blocks / j->w.group;
 		const float *x = j->x + (image * j->w.c_in + g * j->k) * j->w.in_count;
@@ -223,7 +213,7 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 
 		for (int64_t r = r0; r < r1; r++) {
 			for (int64_t at = 0; at < j->iw; at += PIECE) {
-				int64_t n = min(PIECE, j->iw - at);
+				int64_t n = rg_min(PIECE, j->iw - at);
 
 				multiply(j, g, block, x + r * j->iw + at, n, panel, col);
 				spread_piece(j, block, r, at, n, col, y);

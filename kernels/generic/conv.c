@@ -22,8 +22,6 @@
  */
 #include "kernels/generic/generic.h"
 
-#include <math.h>
-
 #include "graph/contrib.h"
 #include "kernels/cache.h"
 #include "kernels/generic/multiply.h"
@@ -56,21 +54,6 @@ struct job {
 	int64_t image;
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* ---- the plan ---- */
 
 /* Multiply-adds that each way executes, as vectors of pixels or rows of them. */
@@ -93,26 +76,26 @@ static void cut_pixels(struct job *j, int lanes)
 {
 	const struct rg_kernel_caches *cache = rg_kernel_caches();
 	int64_t kc_most = cache->l1_bytes / 2 / (RG_TILE_COLS * (int64_t)sizeof(float));
-	int64_t panels = max(1, ceil_div(j->w.out_count, RG_TILE_COLS)), rows, want = lanes > 1 ? 6 * lanes : 1;
+	int64_t panels = rg_max(1, rg_ceil_div(j->w.out_count, RG_TILE_COLS)), rows, want = lanes > 1 ? 6 * lanes : 1;
 
-	j->kc = max(1, ceil_div(j->taps, ceil_div(max(j->taps, 1), kc_most)));
+	j->kc = rg_max(1, rg_ceil_div(j->taps, rg_ceil_div(rg_max(j->taps, 1), kc_most)));
 	j->mr = rg_multiply_mr(j->m);
-	rows = max(1, ceil_div(j->m, j->mr));
-	j->panels = max(1, min(MAX_PANELS, cache->l2_bytes / 4 / (j->kc * RG_TILE_COLS * (int64_t)sizeof(float))));
-	j->panels = ceil_div(panels, ceil_div(panels, j->panels));
+	rows = rg_max(1, rg_ceil_div(j->m, j->mr));
+	j->panels = rg_max(1, rg_min(MAX_PANELS, cache->l2_bytes / 4 / (j->kc * RG_TILE_COLS * (int64_t)sizeof(float))));
+	j->panels = rg_ceil_div(panels, rg_ceil_div(panels, j->panels));
 	j->mc = rows;
 	/* Enough items for the lanes. Halving the channels gathers the pixels twice; few pixels
 	 * an item read the weights more often. */
-	while (ceil_div(panels, j->panels) * ceil_div(rows, j->mc) * j->w.group < want) {
+	while (rg_ceil_div(panels, j->panels) * rg_ceil_div(rows, j->mc) * j->w.group < want) {
 		if (j->panels > 4 || (j->panels > 1 && j->mc * j->mr < 64))
-			j->panels = ceil_div(j->panels, 2);
+			j->panels = rg_ceil_div(j->panels, 2);
 		else if (j->mc > 4)
-			j->mc = ceil_div(j->mc, 2);
+			j->mc = rg_ceil_div(j->mc, 2);
 		else
 			break;
 	}
-	j->pixel_blocks = ceil_div(panels, j->panels);
-	j->channel_blocks = ceil_div(rows, j->mc);
+	j->pixel_blocks = rg_ceil_div(panels, j->panels);
+	j->channel_blocks = rg_ceil_div(rows, j->mc);
 	j->mc *= j->mr;
 	j->lane_floats = j->panels * panel_floats(j);
 }
@@ -123,9 +106,9 @@ static bool cut_channels(struct job *j, int lanes)
 
 	j->gathers = j->copies || j->w.kernel_count != 1;
 	if (j->gathers)
-		j->gather_floats = ceil_div(rg_multiply_packed_a_floats(j->w.out_count, j->taps), 16) * 16;
+		j->gather_floats = rg_ceil_div(rg_multiply_packed_a_floats(j->w.out_count, j->taps), 16) * 16;
 	/* never a power of two from pixel to pixel: all would fall on the same sets of a cache */
-	j->turn_row = (ceil_div(j->m, 16) | 1) * 16;
+	j->turn_row = (rg_ceil_div(j->m, 16) | 1) * 16;
 	j->turn_floats = j->w.out_count * j->turn_row;
 	if (!rg_multiply_plan_make(&j->mul, j->w.out_count, j->m, j->taps, 1, &a, j->gathers, &b, true, lanes))
 		return false;
@@ -169,7 +152,7 @@ static int setup(const struct rg_call *c, bool constant, int lanes, struct job *
 		j->p.pitch = j->p.phase = j->row = j->p.iw;
 		j->plane = w->in_count;
 	}
-	j->taps_floats = ceil_div(j->p.kw, 16) * 16;
+	j->taps_floats = rg_ceil_div(j->p.kw, 16) * 16;
 	j->by_channels = constant && few_pixels(j) && cut_channels(j, lanes);
 	if (!j->by_channels)
 		cut_pixels(j, lanes);
@@ -194,7 +177,7 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 	floats = scratch_floats(&j, lanes);
 	/* Whether the weights are packed by then does not show in the call. */
 	if (!setup(c, true, lanes, &j, &err))
-		floats = max(floats, scratch_floats(&j, lanes));
+		floats = rg_max(floats, scratch_floats(&j, lanes));
 	return (size_t)floats * sizeof(float);
 }
 
@@ -224,7 +207,7 @@ static int prepare(const struct rg_call *c, void *prepared, struct rg_error *err
 		return rc;
 	if (j.by_channels) {
 		wt.row = 1, wt.col = j.taps;
-		rg_multiply_pack_b(&wt, j.m, j.taps, 0, ceil_div(j.m, RG_TILE_COLS), prepared);
+		rg_multiply_pack_b(&wt, j.m, j.taps, 0, rg_ceil_div(j.m, RG_TILE_COLS), prepared);
 		return 0;
 	}
 	wt.row = j.taps, wt.col = 1;
@@ -254,7 +237,7 @@ static int find_runs(const struct job *j, int64_t pixel, int64_t count, struct r
 	int n = 0;
 
 	while (at < count) {
-		int64_t part = min(j->p.ow - x, count - at);
+		int64_t part = rg_min(j->p.ow - x, count - at);
 
 		runs[n++] = (struct run){ y * j->row + x, (int32_t)at, (int32_t)part };
 		at += part;
@@ -266,7 +249,7 @@ static int find_runs(const struct job *j, int64_t pixel, int64_t count, struct r
 
 static void find_panel(const struct job *j, int64_t pixel, struct panel *p)
 {
-	int64_t count = min(j->w.out_count - pixel, RG_TILE_COLS);
+	int64_t count = rg_min(j->w.out_count - pixel, RG_TILE_COLS);
 
 	p->n_runs = find_runs(j, pixel, count, p->runs);
 	p->whole = p->n_runs == 1 && count == RG_TILE_COLS;
@@ -367,9 +350,9 @@ static void work_pixels(void *arg, int64_t begin, int64_t end, int lane)
 
 	for (int64_t item = begin; item < end; item++) {
 		int64_t block = item % j->pixel_blocks, m0 = item / j->pixel_blocks % j->channel_blocks * j->mc;
-		int64_t g = item / j->pixel_blocks / j->channel_blocks, m1 = min(m0 + j->mc, j->m);
+		int64_t g = item / j->pixel_blocks / j->channel_blocks, m1 = rg_min(m0 + j->mc, j->m);
 		int64_t first = block * j->panels * RG_TILE_COLS;
-		int64_t n = min(j->panels, ceil_div(j->w.out_count - first, RG_TILE_COLS));
+		int64_t n = rg_min(j->panels, rg_ceil_div(j->w.out_count - first, RG_TILE_COLS));
 		const float *x = (j->copies ? j->copy : j->x + j->image * j->w.c_in * j->w.in_count) +
 				 g * (j->w.c_in / j->w.group) * j->plane;
 		const float *wt = j->packed ? j->packed + g * rg_multiply_packed_a_floats(j->m, j->taps) :
@@ -383,18 +366,18 @@ static void work_pixels(void *arg, int64_t begin, int64_t end, int lane)
 		for (int64_t i = 0; i < n; i++)
 			find_panel(j, first + i * RG_TILE_COLS, &panels[i]);
 		for (int64_t t0 = 0; t0 < j->taps || t0 == 0; t0 += j->kc) {
-			int64_t kc = min(j->kc, j->taps - t0);
+			int64_t kc = rg_min(j->kc, j->taps - t0);
 
 			gather(j, x, panels, n, t0, t0 + kc, room);
 			t.add = t0 > 0;
 			t.last = t0 + kc == j->taps;
 			for (int64_t i = 0; i < n; i++) {
 				t.col = first + i * RG_TILE_COLS;
-				t.cols = min(j->w.out_count - t.col, RG_TILE_COLS);
+				t.cols = rg_min(j->w.out_count - t.col, RG_TILE_COLS);
 				for (int64_t m = m0; m < m1; m += j->mr) {
 					t.row = m;
 					t.c = j->y + (channel + m) * j->w.out_count + t.col;
-					rg_multiply_tile(min(j->mr, m1 - m), kc,
+					rg_multiply_tile(rg_min(j->mr, m1 - m), kc,
 							 j->packed ? wt + m * j->taps + t0 * j->mr : wt + m * j->taps + t0,
 							 j->packed ? j->mr : j->taps, !j->packed,
 							 room + i * panel_floats(j), RG_TILE_COLS, &t);
@@ -414,12 +397,12 @@ static void work_gather(void *arg, int64_t begin, int64_t end, int lane)
 	int64_t mr = j->mul.mr;
 
 	for (int64_t p0 = 0; p0 < j->w.out_count; p0 += mr) {
-		int64_t count = min(mr, j->w.out_count - p0), from[RG_TILE_ROWS];
+		int64_t count = rg_min(mr, j->w.out_count - p0), from[RG_TILE_ROWS];
 		struct tap tap = tap_start(j, x, begin);
 		float *to = j->gathered + p0 * j->taps + begin * mr;
 
 		for (int64_t i = 0; i < mr; i++) { /* rows that are not there repeat the last one */
-			int64_t p = p0 + min(i, count - 1);
+			int64_t p = p0 + rg_min(i, count - 1);
 
 			from[i] = p / j->p.ow * j->row + p % j->p.ow;
 		}
@@ -443,10 +426,10 @@ enum { TURN = 16 };
 static void work_turn(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct job *j = arg;
-	int64_t pixels = j->w.out_count, m1 = min(end * TURN, j->m);
+	int64_t pixels = j->w.out_count, m1 = rg_min(end * TURN, j->m);
 
 	for (int64_t m = begin * TURN; m < m1; m += TURN) {
-		int64_t at = (j->image * j->w.c_out + m) * pixels, n = min(TURN, m1 - m);
+		int64_t at = (j->image * j->w.c_out + m) * pixels, n = rg_min(TURN, m1 - m);
 		float *y = j->y + at;
 
 		for (int64_t p = 0; p < pixels; p++) {
@@ -491,7 +474,7 @@ static void run_channels(struct job *j, const struct rg_par *par)
 		par->run(par, j->taps, rg_grain(8 * j->w.out_count), work_gather, j);
 	rg_multiply_run(&mul, par);
 	if (mul.c == j->turned)
-		par->run(par, ceil_div(j->m, TURN), rg_grain(4 * TURN * j->w.out_count), work_turn, j);
+		par->run(par, rg_ceil_div(j->m, TURN), rg_grain(4 * TURN * j->w.out_count), work_turn, j);
 }
 
 /* ---- the call ---- */
@@ -511,15 +494,10 @@ static bool describe_epilogue(const struct rg_call *c, struct rg_epilogue *e)
 {
 	struct rg_activation act = { .kind = RG_ACT_NONE };
 
-	*e = (struct rg_epilogue){ .alpha = 1, .beta = 1, .low = -INFINITY, .high = INFINITY, .bias_row = 1 };
+	*e = (struct rg_epilogue){ .alpha = 1, .beta = 1, .bias_row = 1 };
 	if (strcmp(c->node->op_type, "FusedConv") == 0 && rg_conv_activation(c->node, &act))
 		return false;
-	e->clip = act.kind != RG_ACT_NONE;
-	if (act.kind == RG_ACT_RELU)
-		e->low = 0;
-	else if (act.kind == RG_ACT_CLIP)
-		e->low = (float)act.a, e->high = (float)act.b;
-	return act.kind == RG_ACT_NONE || act.kind == RG_ACT_RELU || act.kind == RG_ACT_CLIP;
+	return rg_epilogue_activate(e, &act);
 }
 
 static int run(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
@@ -579,8 +557,8 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 	out->executed_flops = out->read_bytes = out->write_bytes = -1;
 	if (setup(c, c->in[1].data != NULL, 1, &j, &err))
 		return;
-	rest = (double)(j.by_channels ? ceil_div(j.m, RG_VEC) * RG_VEC * j.w.out_count :
-					ceil_div(j.w.out_count, RG_VEC) * RG_VEC * j.m);
+	rest = (double)(j.by_channels ? rg_ceil_div(j.m, RG_VEC) * RG_VEC * j.w.out_count :
+					rg_ceil_div(j.w.out_count, RG_VEC) * RG_VEC * j.m);
 	flops = 2.0 * (double)j.w.batch * (double)j.w.group * (double)j.taps * rest;
 	if (flops < 9e18)
 		out->executed_flops = (int64_t)flops;

@@ -11,11 +11,10 @@
 #include "kernels/generic/generic.h"
 
 #include "graph/window.h"
+#include "kernels/generic/turn.h"
 #include "kernels/tables.h"
 
 enum { PIXELS = 8 };  /* sums at a time: enough to hide the latency of a multiply-add */
-
-typedef float vec4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 struct job {
 	struct rg_window w;
@@ -77,17 +76,6 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 	return setup(c, lanes, &j, &err) ? 0 : (size_t)j.lane_floats * sizeof(float) * (size_t)lanes;
 }
 
-RG_INLINE void turn4(vec4 *r)
-{
-	vec4 a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5), b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-	vec4 c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5), d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-
-	r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-	r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-	r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-	r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
-}
-
 /* n pixels of RG_VEC channels, `plane` apart, to vectors; `count` channels exist, the others repeat the last. */
 static void turn_in(const float *in, int64_t plane, int64_t count, int64_t n, float *to)
 {
@@ -98,13 +86,13 @@ static void turn_in(const float *in, int64_t plane, int64_t count, int64_t n, fl
 		for (int64_t k = 0; k < 4; k++)
 			row[k] = in + (c + k < count ? c + k : count - 1) * plane;
 		for (; i + 4 <= n; i += 4) {
-			vec4 r[4];
+			rg_vec4 r[4];
 
 			for (int k = 0; k < 4; k++)
-				r[k] = *(const vec4 *)(row[k] + i);
-			turn4(r);
+				r[k] = *(const rg_vec4 *)(row[k] + i);
+			rg_turn4(r);
 			for (int k = 0; k < 4; k++)
-				*(vec4 *)(to + (i + k) * RG_VEC + c) = r[k];
+				*(rg_vec4 *)(to + (i + k) * RG_VEC + c) = r[k];
 		}
 		for (; i < n; i++)
 			for (int k = 0; k < 4; k++)
@@ -118,13 +106,13 @@ static void turn_out(const float *from, int64_t plane, int64_t count, int64_t n,
 		int64_t i = 0;
 
 		for (; i + 4 <= n && c + 4 <= count; i += 4) {
-			vec4 r[4];
+			rg_vec4 r[4];
 
 			for (int k = 0; k < 4; k++)
-				r[k] = *(const vec4 *)(from + (i + k) * RG_VEC + c);
-			turn4(r);
+				r[k] = *(const rg_vec4 *)(from + (i + k) * RG_VEC + c);
+			rg_turn4(r);
 			for (int k = 0; k < 4; k++)
-				*(vec4 *)(out + (c + k) * plane + i) = r[k];
+				*(rg_vec4 *)(out + (c + k) * plane + i) = r[k];
 		}
 		for (; i < n; i++)
 			for (int64_t k = c; k < c + 4 && k < count; k++)

@@ -5,8 +5,6 @@
  */
 #include "kernels/generic/generic.h"
 
-#include <math.h>
-
 #include "graph/contrib.h"
 #include "graph/op-gemm.h"
 #include "kernels/generic/multiply.h"
@@ -32,7 +30,7 @@ static bool f32(const struct rg_call *c)
 
 static void no_epilogue(struct product *p)
 {
-	p->e = (struct rg_epilogue){ .alpha = 1, .beta = 1, .low = -INFINITY, .high = INFINITY };
+	p->e = (struct rg_epilogue){ .alpha = 1, .beta = 1 };
 }
 
 static bool describe_gemm(const struct rg_call *c, struct product *p)
@@ -71,12 +69,7 @@ static bool describe_fused_gemm(const struct rg_call *c, struct product *p)
 
 	if (!describe_gemm(c, p) || rg_gemm_activation(c->node, &act))
 		return false;
-	p->e.clip = act.kind != RG_ACT_NONE;
-	if (act.kind == RG_ACT_RELU)
-		p->e.low = 0;
-	else if (act.kind == RG_ACT_CLIP)
-		p->e.low = (float)act.a, p->e.high = (float)act.b;
-	return act.kind == RG_ACT_NONE || act.kind == RG_ACT_RELU || act.kind == RG_ACT_CLIP;
+	return rg_epilogue_activate(&p->e, &act);
 }
 
 /* Products of the batch that share B and lie behind each other are one with more rows. */

@@ -51,6 +51,22 @@
 
 #define RG_INLINE static inline __attribute__((always_inline))
 
+RG_INLINE int64_t rg_min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+RG_INLINE int64_t rg_max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Both positive. */
+RG_INLINE int64_t rg_ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
 /* RG_VEC floats at any address of a float. */
 typedef float rg_vec __attribute__((vector_size(4 * RG_VEC), aligned(4), may_alias));
 

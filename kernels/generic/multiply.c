@@ -165,21 +165,6 @@ RG_INLINE void lie_rows(const float *a, int64_t a_row, int64_t a_col, const floa
 
 /* ---- packing ---- */
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* One panel: `rows` of mr rows. */
 RG_INLINE void pack_rows(const float *from, int64_t row, int64_t col, int64_t rows, const int64_t mr, int64_t k,
 			 float *restrict to)
@@ -217,7 +202,7 @@ enum { ROWS_AHEAD = 6 };
 static void pack_part(const struct rg_matrix *b, int64_t n, int64_t i0, int64_t i1, int64_t panel, int64_t end,
 		      float *to, int64_t step)
 {
-	int64_t whole = b->col == 1 ? min(end, n / RG_TILE_COLS) : panel;
+	int64_t whole = b->col == 1 ? rg_min(end, n / RG_TILE_COLS) : panel;
 
 	for (int64_t i = i0; i < i1 && whole > panel; i++) {
 		const float *from = b->data + i * b->row + panel * RG_TILE_COLS;
@@ -232,7 +217,7 @@ static void pack_part(const struct rg_matrix *b, int64_t n, int64_t i0, int64_t 
 		}
 	}
 	to += whole > panel ? (whole - panel) * step : 0;
-	for (int64_t p = max(panel, whole); p < end; p++, to += step) {
+	for (int64_t p = rg_max(panel, whole); p < end; p++, to += step) {
 		const float *from = b->data + p * RG_TILE_COLS * b->col + i0 * b->row;
 		int64_t cols = n - p * RG_TILE_COLS;
 
@@ -251,7 +236,7 @@ void rg_multiply_pack_b(const struct rg_matrix *b, int64_t n, int64_t k, int64_t
 			pack_part(b, n, 0, k, panel, panel + 1, to, RG_TILE_COLS * k);
 	else
 		for (; panel < end; panel += 8, to += 8 * RG_TILE_COLS * k)
-			pack_part(b, n, 0, k, panel, min(panel + 8, end), to, RG_TILE_COLS * k);
+			pack_part(b, n, 0, k, panel, rg_min(panel + 8, end), to, RG_TILE_COLS * k);
 }
 
 /* ---- the plan ---- */
@@ -264,33 +249,33 @@ static void cut(struct rg_multiply_plan *p)
 {
 	const struct rg_kernel_caches *cache = rg_kernel_caches();
 	int64_t fit = cache->l2_bytes / 4 / (p->kc * (int64_t)sizeof(float));
-	int64_t row_panels = max(1, ceil_div(p->m, p->mr)), col_panels = max(1, ceil_div(p->n, RG_TILE_COLS));
-	int64_t rows = max(1, min(fit, 256) / p->mr), cols = max(1, min(fit, 512) / RG_TILE_COLS);
+	int64_t row_panels = rg_max(1, rg_ceil_div(p->m, p->mr)), col_panels = rg_max(1, rg_ceil_div(p->n, RG_TILE_COLS));
+	int64_t rows = rg_max(1, rg_min(fit, 256) / p->mr), cols = rg_max(1, rg_min(fit, 512) / RG_TILE_COLS);
 	int64_t want = p->lanes > 1 && p->batch == 1 ? 6 * p->lanes : 1;
 	bool one_block = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
 
 	if (one_block || p->as_it_lies)
 		rows = row_panels;
 	if (p->as_it_lies) { /* rows of B as long as C's fit, and one piece a lane */
-		cols = max(1, cache->l1_bytes / 2 / (max(1, p->m) * (int64_t)sizeof(float) * RG_TILE_COLS));
+		cols = rg_max(1, cache->l1_bytes / 2 / (rg_max(1, p->m) * (int64_t)sizeof(float) * RG_TILE_COLS));
 		want = p->lanes;
 	}
-	rows = ceil_div(row_panels, ceil_div(row_panels, rows));
-	cols = ceil_div(col_panels, ceil_div(col_panels, cols));
+	rows = rg_ceil_div(row_panels, rg_ceil_div(row_panels, rows));
+	cols = rg_ceil_div(col_panels, rg_ceil_div(col_panels, cols));
 	/* A lane that gets less than this would pack more than it multiplies. */
-	while (ceil_div(row_panels, rows) * ceil_div(col_panels, cols) < want &&
+	while (rg_ceil_div(row_panels, rows) * rg_ceil_div(col_panels, cols) < want &&
 	       (cols > 2 || (rows > 2 && !one_block))) {
 		if (cols * RG_TILE_COLS >= rows * p->mr && cols > 2)
-			cols = ceil_div(cols, 2);
+			cols = rg_ceil_div(cols, 2);
 		else if (rows > 2 && !one_block)
-			rows = ceil_div(rows, 2);
+			rows = rg_ceil_div(rows, 2);
 		else
-			cols = ceil_div(cols, 2);
+			cols = rg_ceil_div(cols, 2);
 	}
 	p->mc = rows * p->mr;
 	p->nc = cols * RG_TILE_COLS;
-	p->row_blocks = ceil_div(p->m, p->mc);
-	p->col_blocks = ceil_div(p->n, p->nc);
+	p->row_blocks = rg_ceil_div(p->m, p->mc);
+	p->col_blocks = rg_ceil_div(p->n, p->nc);
 }
 
 /* Room of one panel of a packed block: a line more, so that panels do not fall on the same
@@ -322,10 +307,10 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 		    (b->col != 1 || !small_enough(k * b->row * (int64_t)sizeof(float)));
 	p->pack_b_how = batch != 1 ? RG_PACK_PRODUCT : m <= MOST_ROWS_OF_A_BLOCK ? RG_PACK_BLOCKS : RG_PACK_SHARED;
 	/* Rows of A that pass once: no block of k is read again. */
-	p->kc = m <= p->mr && !p->pack_b ? k : ceil_div(k, ceil_div(max(k, 1), kc_most));
-	p->kc = max(1, p->kc);
+	p->kc = m <= p->mr && !p->pack_b ? k : rg_ceil_div(k, rg_ceil_div(rg_max(k, 1), kc_most));
+	p->kc = rg_max(1, p->kc);
 	if (p->pack_b && p->pack_b_how == RG_PACK_BLOCKS && m <= 4 * p->mr) /* long rows of B at a time */
-		p->kc = min(p->kc, 96);
+		p->kc = rg_min(p->kc, 96);
 	cut(p);
 	all = rg_multiply_packed_b_floats(n, k);
 	p->pack_a = p->pack_a && !p->as_it_lies;
@@ -337,7 +322,7 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 	else if (!b_packed && !p->pack_b && !p->as_it_lies && n % RG_TILE_COLS)
 		each += RG_TILE_COLS * k;
 	p->shared_floats = p->pack_b && p->pack_b_how == RG_PACK_SHARED ? all : 0;
-	p->lane_floats = ceil_div(each, 16) * 16;
+	p->lane_floats = rg_ceil_div(each, 16) * 16;
 	return !__builtin_mul_overflow(p->lane_floats, (int64_t)lanes * (int64_t)sizeof(float), &all) &&
 	       !__builtin_add_overflow(all, p->shared_floats * (int64_t)sizeof(float), &all);
 }
@@ -390,7 +375,7 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 	const float *packed_a = p->pack_a ? l->room_a : l->a.packed ? l->a.packed + row * p->k : NULL;
 	bool by_row = !packed_a && l->a.col == 1;
 	int64_t a_stride = packed_a ? p->mr : by_row ? l->a.row : l->a.col;
-	int64_t tiles_here = ceil_div(end - row, p->mr), share = ceil_div(kc * RG_TILE_COLS, tiles_here);
+	int64_t tiles_here = rg_ceil_div(end - row, p->mr), share = rg_ceil_div(kc * RG_TILE_COLS, tiles_here);
 	/* the next that will be read of what came packed: the next panel, or the next block of this one */
 	int64_t next = j1 - j0 > 1 ? from.step : kc * RG_TILE_COLS;
 	struct rg_tile t = { .c_row = mul->c_row, .add = i0 > 0, .last = i0 + kc == p->k, .e = mul->e };
@@ -399,7 +384,7 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 		int64_t col = j * RG_TILE_COLS, b_step = RG_TILE_COLS;
 		const float *b;
 
-		t.cols = min(p->n - col, RG_TILE_COLS);
+		t.cols = rg_min(p->n - col, RG_TILE_COLS);
 		if (from.panels) {
 			b = from.panels + (j - j0) * from.step;
 		} else if (t.cols < RG_TILE_COLS) {
@@ -409,7 +394,7 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 			b_step = l->b.row;
 		}
 		for (int64_t r = row; r < end; r += p->mr) {
-			int64_t rows = min(end - r, p->mr);
+			int64_t rows = rg_min(end - r, p->mr);
 			const float *a = packed_a ? packed_a + (r - row) * p->k + i0 * p->mr :
 					 by_row ? l->a.data + r * l->a.row + i0 : l->a.data + r + i0 * l->a.col;
 
@@ -440,14 +425,14 @@ static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 		for (int64_t j = 0; j < j1 - j0; j++)
 			c[r * mul->c_row + j] = 0;
 	for (int64_t i = 0; i < p->k; i += DEPTH_AS_THEY_LIE) {
-		int64_t deep = min(DEPTH_AS_THEY_LIE, p->k - i);
+		int64_t deep = rg_min(DEPTH_AS_THEY_LIE, p->k - i);
 
 		/* a second group of rows finds these rows of B in the cache */
 		for (int64_t r = 0; r < p->m; r += ROWS_AS_THEY_LIE) {
 			const float *a = l->a.data + r * l->a.row + i * l->a.col, *from = b + i * l->b.row;
 			float *to = c + r * mul->c_row;
 
-			switch (min(p->m - r, ROWS_AS_THEY_LIE)) {
+			switch (rg_min(p->m - r, ROWS_AS_THEY_LIE)) {
 			case 1:
 				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 1, 4);
 				break;
@@ -467,7 +452,7 @@ static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 		for (int64_t j = j0; j < j1; j += RG_TILE_COLS) {
 			float sums[RG_TILE_COLS];
 
-			t.cols = min(j1 - j, RG_TILE_COLS);
+			t.cols = rg_min(j1 - j, RG_TILE_COLS);
 			t.c = l->c + r * mul->c_row + j;
 			t.row = r;
 			t.col = j;
@@ -481,16 +466,16 @@ static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 {
 	const struct rg_multiply_plan *p = &l->mul->plan;
-	int64_t row = row_block * p->mc, end = min(row + p->mc, p->m);
+	int64_t row = row_block * p->mc, end = rg_min(row + p->mc, p->m);
 	int64_t j0 = col_block * (p->nc / RG_TILE_COLS);
-	int64_t j1 = min(j0 + p->nc / RG_TILE_COLS, ceil_div(p->n, RG_TILE_COLS));
+	int64_t j1 = rg_min(j0 + p->nc / RG_TILE_COLS, rg_ceil_div(p->n, RG_TILE_COLS));
 	bool by_blocks = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
 	/* Packed B in its own order, as long as all of A's block stays near; else k outside. */
 	bool stream = l->packed_b && (end - row) * p->k * (int64_t)sizeof(float) <= rg_kernel_caches()->l2_bytes / 2;
 	int64_t step = stream ? 1 : j1 - j0;
 
 	if (p->as_it_lies) {
-		do_rows(l, j0 * RG_TILE_COLS, min(j1 * RG_TILE_COLS, p->n));
+		do_rows(l, j0 * RG_TILE_COLS, rg_min(j1 * RG_TILE_COLS, p->n));
 		return;
 	}
 	if (p->pack_a && l->row_block != row_block)
@@ -500,7 +485,7 @@ static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 		rg_multiply_pack_b(&l->b, p->n, p->k, j1 - 1, j1, l->room_b);
 	for (int64_t j = j0; j < j1; j += step) {
 		for (int64_t i = 0; i < p->k || i == 0; i += p->kc) {
-			int64_t kc = min(p->kc, p->k - i);
+			int64_t kc = rg_min(p->kc, p->k - i);
 			struct packed from = { NULL, RG_TILE_COLS * p->k };
 
 			if (by_blocks) {
@@ -509,7 +494,7 @@ static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 			} else if (l->packed_b) {
 				from.panels = l->packed_b + j * from.step + i * RG_TILE_COLS;
 			}
-			block(l, row, end, j, min(j + step, j1), i, kc, from);
+			block(l, row, end, j, rg_min(j + step, j1), i, kc, from);
 		}
 	}
 }
@@ -546,7 +531,7 @@ static void work_products(void *arg, int64_t begin, int64_t end, int lane)
 		l.row_block = -1;
 		if (p->pack_b) {
 			if (packed != b) /* broadcast: the same again */
-				rg_multiply_pack_b(&l.b, p->n, p->k, 0, ceil_div(p->n, RG_TILE_COLS), l.room_b);
+				rg_multiply_pack_b(&l.b, p->n, p->k, 0, rg_ceil_div(p->n, RG_TILE_COLS), l.room_b);
 			packed = b;
 			l.packed_b = l.room_b;
 		}
@@ -574,7 +559,7 @@ void rg_multiply_run(const struct rg_multiply *mul, const struct rg_par *par)
 {
 	const struct rg_multiply_plan *p = &mul->plan;
 	double flops = 2.0 * (double)p->m * (double)p->n * (double)(p->k + 4);
-	int64_t panels = ceil_div(p->n, RG_TILE_COLS), items = p->row_blocks * p->col_blocks;
+	int64_t panels = rg_ceil_div(p->n, RG_TILE_COLS), items = p->row_blocks * p->col_blocks;
 
 	if (p->m == 0 || p->n == 0 || p->batch == 0)
 		return;

@@ -20,6 +20,7 @@
 #ifndef RG_KERNELS_GENERIC_MULTIPLY_H
 #define RG_KERNELS_GENERIC_MULTIPLY_H
 
+#include "graph/contrib.h"
 #include "kernels/generic/tile.h"
 
 struct rg_matrix {
@@ -69,6 +70,15 @@ struct rg_multiply {
 #define rg_multiply_pack_b RG_LEVEL_FN(rg_multiply_pack_b)
 #define rg_multiply_run RG_LEVEL_FN(rg_multiply_run)
 #define rg_multiply_tile RG_LEVEL_FN(rg_multiply_tile)
+
+/* The clip that an activation is. false: it is none that is done on the way to memory. */
+RG_INLINE bool rg_epilogue_activate(struct rg_epilogue *e, const struct rg_activation *act)
+{
+	e->clip = act->kind != RG_ACT_NONE;
+	e->low = act->kind == RG_ACT_CLIP ? (float)act->a : 0;
+	e->high = act->kind == RG_ACT_CLIP ? (float)act->b : __builtin_inff();
+	return act->kind == RG_ACT_NONE || act->kind == RG_ACT_RELU || act->kind == RG_ACT_CLIP;
+}
 
 /* Rows of a panel of A. */
 RG_INLINE int64_t rg_multiply_mr(int64_t m)

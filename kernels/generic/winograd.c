@@ -27,17 +27,14 @@
  */
 #include "kernels/generic/generic.h"
 
-#include <math.h>
-
 #include "graph/contrib.h"
 #include "graph/window.h"
 #include "kernels/generic/multiply.h"
 #include "kernels/generic/plane.h"
+#include "kernels/generic/turn.h"
 #include "kernels/tables.h"
 
 enum { OUT = 4, IN = 6, FREQ = IN * IN, MAX_PANELS = 8 };
-
-typedef float vec4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 struct job {
 	struct rg_window w;
@@ -49,34 +46,23 @@ struct job {
 	int64_t v_floats, lane_floats;
 	const float *x, *packed, *bias, *residual;
 	float *y, *v, *lanes;
-	bool clip;
-	float low, high;
+	struct rg_epilogue e;       /* only its clip */
 	int64_t image;
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- the plan ---- */
 
 static void cut(struct job *j, int lanes)
 {
-	int64_t rows = ceil_div(j->w.c_out, j->mr), panels = ceil_div(j->tiles, RG_TILE_COLS), blocks;
+	int64_t rows = rg_ceil_div(j->w.c_out, j->mr), panels = rg_ceil_div(j->tiles, RG_TILE_COLS), blocks;
 
 	/* Sums of an item: 36 x mc x 16 floats a panel, about 100 KiB. */
 	j->mc = rows < 8 ? rows : 8;
 	j->panels = 1;
-	blocks = ceil_div(rows, j->mc);
+	blocks = rg_ceil_div(rows, j->mc);
 	while (lanes > 1 && blocks * panels < 6 * (int64_t)lanes && j->mc > 2) {
-		j->mc = ceil_div(j->mc, 2);
-		blocks = ceil_div(rows, j->mc);
+		j->mc = rg_ceil_div(j->mc, 2);
+		blocks = rg_ceil_div(rows, j->mc);
 	}
 	j->row_blocks = blocks;
 	j->panel_blocks = panels;
@@ -98,22 +84,22 @@ static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_er
 	for (int d = 0; d < 2; d++)
 		if (w->kernel[d] != 3 || w->stride[d] != 1 || w->dilation[d] != 1)
 			return rg_error_set(err, -ENOTSUP, "not 3 x 3 with stride 1");
-	j->tiles_x = ceil_div(w->out[1], OUT);
-	j->tiles = j->tiles_x * ceil_div(w->out[0], OUT);
+	j->tiles_x = rg_ceil_div(w->out[1], OUT);
+	j->tiles = j->tiles_x * rg_ceil_div(w->out[0], OUT);
 	j->p = (struct rg_plane){ .ih = w->in[0], .iw = w->in[1], .sw = OUT, .top = w->pad_begin[0],
 				  .left = w->pad_begin[1], .row_step = 1, .phases = OUT };
-	j->p.rows = ceil_div(w->out[0], OUT) * OUT + 2;
-	j->p.phase = ceil_div(j->tiles_x, RG_VEC) * RG_VEC + 2;
+	j->p.rows = rg_ceil_div(w->out[0], OUT) * OUT + 2;
+	j->p.phase = rg_ceil_div(j->tiles_x, RG_VEC) * RG_VEC + 2;
 	j->p.pitch = OUT * j->p.phase;
 	/* A vector may end behind the last tile. Never a power of two: channels would fall on
 	 * the same sets of a cache. */
-	j->row = (ceil_div(j->tiles + RG_VEC, 16) | 1) * 16;
+	j->row = (rg_ceil_div(j->tiles + RG_VEC, 16) | 1) * 16;
 	j->mr = rg_multiply_mr(w->c_out);
 	cut(j, lanes);
 	if (__builtin_mul_overflow(j->p.rows, j->p.pitch, &plane) || plane > INT32_MAX ||
 	    __builtin_mul_overflow(FREQ * w->c_in, j->row, &j->v_floats) || j->v_floats > INT64_MAX / 64)
 		return rg_error_set(err, -EOVERFLOW, "the transformed input is too large");
-	j->p.floats = ceil_div(plane, 16) * 16;
+	j->p.floats = rg_ceil_div(plane, 16) * 16;
 	sums = FREQ * j->mc * RG_TILE_COLS;
 	j->lane_floats = j->p.floats > sums ? j->p.floats : sums;
 	return 0;
@@ -169,7 +155,7 @@ static int prepare(const struct rg_call *c, void *prepared, struct rg_error *err
 	if (rc)
 		return rc;
 	floats = packed_floats(&j);
-	rows = ceil_div(j.w.c_out, j.mr) * j.mr;
+	rows = rg_ceil_div(j.w.c_out, j.mr) * j.mr;
 	for (int64_t m = 0; m < rows; m++) { /* packed as rg_multiply_pack_a does, one matrix an element */
 		for (int64_t k = 0; k < j.w.c_in; k++) {
 			double u[FREQ] = { 0 };
@@ -217,7 +203,7 @@ static void work_in(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct job *j = arg;
 	float *plane = j->lanes + lane * j->lane_floats;
-	int64_t padded = ceil_div(j->tiles, RG_TILE_COLS) * RG_TILE_COLS;
+	int64_t padded = rg_ceil_div(j->tiles, RG_TILE_COLS) * RG_TILE_COLS;
 
 	for (int64_t c = begin; c < end; c++) {
 		rg_plane_copy(&j->p, j->x + (j->image * j->w.c_in + c) * j->w.in_count, plane);
@@ -248,22 +234,22 @@ static void work_in(void *arg, int64_t begin, int64_t end, int lane)
 /* ---- products and the output: items are panels of tiles times blocks of channels ---- */
 
 /* Four pixels of a row; `cols` of them exist. */
-RG_INLINE void put(const struct job *j, vec4 v, int64_t at, int64_t cols)
+RG_INLINE void put(const struct job *j, rg_vec4 v, int64_t at, int64_t cols)
 {
 	float part[OUT];
 
 	if (cols >= OUT && !j->residual) {
-		*(vec4 *)(j->y + at) = v;
+		*(rg_vec4 *)(j->y + at) = v;
 		return;
 	}
-	*(vec4 *)part = v;
+	*(rg_vec4 *)part = v;
 	for (int64_t i = 0; i < cols && i < OUT; i++) {
 		float f = part[i];
 
 		if (j->residual) {
 			f += j->residual[at + i];
-			f = j->clip && j->low > f ? j->low : f;
-			f = j->clip && j->high < f ? j->high : f;
+			f = j->e.clip && j->e.low > f ? j->e.low : f;
+			f = j->e.clip && j->e.high < f ? j->e.high : f;
 		}
 		j->y[at + i] = f;
 	}
@@ -282,8 +268,8 @@ static void find_places(const struct job *j, int64_t tile, int64_t n, struct pla
 		int64_t y = (tile + i) / j->tiles_x * OUT, x = (tile + i) % j->tiles_x * OUT;
 
 		p->at[i] = y * j->w.out[1] + x;
-		p->rows[i] = min(OUT, j->w.out[0] - y);
-		p->cols[i] = min(OUT, j->w.out[1] - x);
+		p->rows[i] = rg_min(OUT, j->w.out[0] - y);
+		p->cols[i] = rg_min(OUT, j->w.out[1] - x);
 	}
 }
 
@@ -305,8 +291,8 @@ static void turn_out(const struct job *j, const float *sums, int64_t step, int64
 			transform_out(half + r * IN, 1, y + r * OUT, 1);
 			for (int k = 0; k < OUT; k++) {
 				y[r * OUT + k] += bias;
-				if (j->clip && !j->residual) {
-					rg_vec low = rg_vec_all(j->low), high = rg_vec_all(j->high), *v = &y[r * OUT + k];
+				if (j->e.clip && !j->residual) {
+					rg_vec low = rg_vec_all(j->e.low), high = rg_vec_all(j->e.high), *v = &y[r * OUT + k];
 
 					*v = rg_vec_pick(low > *v, low, *v); /* NaN compares false and stays */
 					*v = rg_vec_pick(high < *v, high, *v);
@@ -315,17 +301,11 @@ static void turn_out(const struct job *j, const float *sums, int64_t step, int64
 		}
 		for (int64_t k = 0; k < RG_VEC && i + k < p->n; k += 4) {
 			for (int r = 0; r < OUT; r++) {
-				vec4 a = *(const vec4 *)((const float *)&y[r * OUT] + k);
-				vec4 b = *(const vec4 *)((const float *)&y[r * OUT + 1] + k);
-				vec4 c = *(const vec4 *)((const float *)&y[r * OUT + 2] + k);
-				vec4 d = *(const vec4 *)((const float *)&y[r * OUT + 3] + k);
-				vec4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), ba = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-				vec4 cd = __builtin_shufflevector(c, d, 0, 4, 1, 5), dc = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-				vec4 out[4] = { __builtin_shufflevector(ab, cd, 0, 1, 4, 5),
-						__builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-						__builtin_shufflevector(ba, dc, 0, 1, 4, 5),
-						__builtin_shufflevector(ba, dc, 2, 3, 6, 7) };
+				rg_vec4 out[OUT]; /* columns of four tiles, then rows of each */
 
+				for (int x = 0; x < OUT; x++)
+					out[x] = *(const rg_vec4 *)((const float *)&y[r * OUT + x] + k);
+				rg_turn4(out);
 				for (int64_t q = i + k; q < i + k + 4 && q < p->n; q++)
 					if (r < p->rows[q])
 						put(j, out[q - i - k], at + p->at[q] + r * j->w.out[1], p->cols[q]);
@@ -342,22 +322,22 @@ static void work_out(void *arg, int64_t begin, int64_t end, int lane)
 	int64_t floats = packed_floats(j);
 
 	for (int64_t item = begin; item < end; item++) {
-		int64_t m0 = item / j->panel_blocks * j->mc, m1 = min(m0 + j->mc, j->w.c_out);
-		int64_t tile = item % j->panel_blocks * RG_TILE_COLS, n = min(j->tiles - tile, RG_TILE_COLS);
+		int64_t m0 = item / j->panel_blocks * j->mc, m1 = rg_min(m0 + j->mc, j->w.c_out);
+		int64_t tile = item % j->panel_blocks * RG_TILE_COLS, n = rg_min(j->tiles - tile, RG_TILE_COLS);
 		struct places places;
 		struct rg_tile t = { .c_row = RG_TILE_COLS, .cols = n > RG_VEC ? RG_TILE_COLS : RG_VEC, .last = true,
 				     .e = &none };
 
 		for (int f = 0; f < FREQ; f++) {
 			const float *v = j->v + f * j->w.c_in * j->row + tile, *next = v + j->w.c_in * j->row;
-			int64_t k = 0, share = f + 1 < FREQ ? ceil_div(j->w.c_in, ceil_div(m1 - m0, j->mr)) : 0;
+			int64_t k = 0, share = f + 1 < FREQ ? rg_ceil_div(j->w.c_in, rg_ceil_div(m1 - m0, j->mr)) : 0;
 
 			for (int64_t m = m0; m < m1; m += j->mr) {
 				/* of the next product: rows are too far apart for the hardware to see */
-				for (int64_t to = min(k + share, j->w.c_in); k < to; k++)
+				for (int64_t to = rg_min(k + share, j->w.c_in); k < to; k++)
 					__builtin_prefetch(next + k * j->row, 0, 3);
 				t.c = sums + (f * j->mc + m - m0) * RG_TILE_COLS;
-				rg_multiply_tile(min(j->mr, m1 - m), j->w.c_in, j->packed + f * floats + m * j->w.c_in, j->mr,
+				rg_multiply_tile(rg_min(j->mr, m1 - m), j->w.c_in, j->packed + f * floats + m * j->w.c_in, j->mr,
 						 false, v, j->row, &t);
 			}
 		}
@@ -375,10 +355,7 @@ static bool describe(const struct rg_call *c, struct job *j)
 
 	if (strcmp(c->node->op_type, "FusedConv") == 0 && rg_conv_activation(c->node, &act))
 		return false;
-	j->clip = act.kind != RG_ACT_NONE;
-	j->low = act.kind == RG_ACT_CLIP ? (float)act.a : 0;
-	j->high = act.kind == RG_ACT_CLIP ? (float)act.b : INFINITY;
-	return act.kind == RG_ACT_NONE || act.kind == RG_ACT_RELU || act.kind == RG_ACT_CLIP;
+	return rg_epilogue_activate(&j->e, &act);
 }
 
 static int run(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
@@ -430,7 +407,7 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 	out->executed_flops = out->read_bytes = out->write_bytes = -1;
 	if (setup(c, 1, &j, &err))
 		return;
-	vectors = (double)ceil_div(j.tiles, RG_VEC);
+	vectors = (double)rg_ceil_div(j.tiles, RG_VEC);
 	/* 12 transforms of 14 operations (two products fused) a tile and channel in; 10 of 12 out, and the bias */
 	flops = 2.0 * FREQ * (double)j.w.c_out * (double)j.w.c_in * vectors + 12 * 18.0 * (double)j.w.c_in * vectors +
 		(10 * 14.0 + 16) * (double)j.w.c_out * vectors;
