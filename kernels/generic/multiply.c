@@ -344,11 +344,13 @@ struct lane {
 static void start_lane(struct lane *l, const struct rg_multiply *mul, int lane)
 {
 	const struct rg_multiply_plan *p = &mul->plan;
-	float *own = mul->scratch + p->shared_floats + lane * p->lane_floats;
 
 	l->mul = mul;
-	l->room_a = own;
-	l->room_b = own + (p->pack_a ? p->mc * p->k : 0);
+	l->room_a = l->room_b = NULL;
+	if (p->lane_floats) {
+		l->room_a = mul->scratch + p->shared_floats + lane * p->lane_floats;
+		l->room_b = l->room_a + (p->pack_a ? p->mc * p->k : 0);
+	}
 	l->row_block = -1;
 }
 
