@@ -248,9 +248,9 @@ enum { MOST_ROWS_OF_A_BLOCK = 256 };
 static void cut(struct rg_multiply_plan *p)
 {
 	const struct rg_kernel_caches *cache = rg_kernel_caches();
-	int64_t fit = cache->l2_bytes / 4 / (p->kc * (int64_t)sizeof(float));
+	int64_t fit = cache->l2_bytes / 4 / (p->kc * (int64_t)sizeof(float)); /* floats a step of k, of B */
 	int64_t row_panels = rg_max(1, rg_ceil_div(p->m, p->mr)), col_panels = rg_max(1, rg_ceil_div(p->n, RG_TILE_COLS));
-	int64_t rows = rg_max(1, rg_min(fit, 256) / p->mr), cols = rg_max(1, rg_min(fit, 512) / RG_TILE_COLS);
+	int64_t rows = rg_max(1, rg_min(2 * fit, 256) / p->mr), cols = rg_max(1, rg_min(fit, 512) / RG_TILE_COLS);
 	int64_t want = p->lanes > 1 && p->batch == 1 ? 6 * p->lanes : 1;
 	bool one_block = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
 
@@ -294,7 +294,7 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 			   const struct rg_matrix *a, bool a_packed, const struct rg_matrix *b, bool b_packed,
 			   int lanes)
 {
-	int64_t kc_most = rg_kernel_caches()->l1_bytes / 2 / (RG_TILE_COLS * (int64_t)sizeof(float)), all, each;
+	int64_t kc_most = rg_kernel_caches()->l1_bytes * 3 / 4 / (RG_TILE_COLS * (int64_t)sizeof(float)), all, each;
 
 	memset(p, 0, sizeof(*p));
 	p->m = m, p->n = n, p->k = k, p->batch = batch, p->lanes = lanes;
@@ -368,9 +368,34 @@ struct packed {
 	int64_t step;
 };
 
+/* What of B as it lies is packed next: it is fetched while the tiles before it are computed. */
+struct ahead {
+	const float *from;
+	int64_t step, rows, floats; /* from row to row; rows left; of a row */
+};
+
+/* After columns [j0, j1) of B down to row i: the block below, or the top of the next columns. */
+static struct ahead after_block(const struct lane *l, int64_t j0, int64_t j1, int64_t i)
+{
+	const struct rg_multiply_plan *p = &l->mul->plan;
+	bool down = i < p->k;
+	int64_t col = (down ? j0 : j1) * RG_TILE_COLS, row = down ? i : 0;
+
+	if (col >= p->n || l->b.col != 1)
+		return (struct ahead){ 0 };
+	return (struct ahead){ .from = l->b.data + row * l->b.row + col, .step = l->b.row,
+			       .rows = rg_min(p->kc, p->k - row), .floats = rg_min(p->nc, p->n - col) };
+}
+
+RG_INLINE void fetch_rows(struct ahead *a, int64_t rows)
+{
+	for (; rows > 0 && a->rows > 0; rows--, a->rows--, a->from += a->step)
+		fetch(a->from, a->floats);
+}
+
 /* Panels [j0, j1) of one block of k, for rows [row, end). */
 static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, int64_t j1, int64_t i0, int64_t kc,
-		  struct packed from)
+		  struct packed from, struct ahead *ahead)
 {
 	const struct rg_multiply *mul = l->mul;
 	const struct rg_multiply_plan *p = &mul->plan;
@@ -380,6 +405,7 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 	int64_t tiles_here = rg_ceil_div(end - row, p->mr), share = rg_ceil_div(kc * RG_TILE_COLS, tiles_here);
 	/* the next that will be read of what came packed: the next panel, or the next block of this one */
 	int64_t next = j1 - j0 > 1 ? from.step : kc * RG_TILE_COLS;
+	int64_t rows_ahead = rg_ceil_div(ahead->rows, tiles_here * (j1 - j0));
 	struct rg_tile t = { .c_row = mul->c_row, .add = i0 > 0, .last = i0 + kc == p->k, .e = mul->e };
 
 	for (int64_t j = j0; j < j1; j++) {
@@ -409,6 +435,7 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 			}
 			if (l->packed_b && tiles_here > 3)
 				fetch(b + next + (r - row) / p->mr * share, share);
+			fetch_rows(ahead, rows_ahead);
 			tiles[by_row][rows - 1][t.cols > RG_VEC](kc, a, a_stride, b, b_step, &t);
 		}
 	}
@@ -489,14 +516,16 @@ static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 		for (int64_t i = 0; i < p->k || i == 0; i += p->kc) {
 			int64_t kc = rg_min(p->kc, p->k - i);
 			struct packed from = { NULL, RG_TILE_COLS * p->k };
+			struct ahead ahead = { 0 };
 
 			if (by_blocks) {
+				ahead = after_block(l, j0, j1, i + kc);
 				from = (struct packed){ l->room_b, block_panel_floats(p) };
 				pack_part(&l->b, p->n, i, i + kc, j0, j1, l->room_b, from.step);
 			} else if (l->packed_b) {
 				from.panels = l->packed_b + j * from.step + i * RG_TILE_COLS;
 			}
-			block(l, row, end, j, rg_min(j + step, j1), i, kc, from);
+			block(l, row, end, j, rg_min(j + step, j1), i, kc, from, &ahead);
 		}
 	}
 }
