@@ -116,8 +116,10 @@ enum { MOST_STREAMED = RG_VEC >= 8 ? 6 : 4 }; /* rows of a tile that streams */
 static rg_tile_fn *const streams[2][MOST_STREAMED] = { STREAMS(packed), STREAMS(rows) };
 
 /*
- * Few rows times B as it lies in rows: sums go to C and back for every few rows of B, so
- * that B is read once, in its own order. C starts as zeros.
+ * Few rows times B as it lies in rows: sums go to memory and back for every few rows of B,
+ * so that B is read once, in its own order. They live in scratch: rows of C are often a
+ * multiple of 4 KiB apart, where eight of them and B fall on the same set of L1. They
+ * start as zeros.
  */
 enum { ROWS_AS_THEY_LIE = 4, DEPTH_AS_THEY_LIE = 4 };
 
@@ -285,6 +287,12 @@ static int64_t block_panel_floats(const struct rg_multiply_plan *p)
 	return (p->kc + 1) * RG_TILE_COLS;
 }
 
+/* Floats from one row of sums to the next, where B is read as it lies: no power of two. */
+static int64_t sums_pitch(const struct rg_multiply_plan *p)
+{
+	return p->nc + RG_TILE_COLS;
+}
+
 static bool small_enough(int64_t bytes)
 {
 	return bytes <= rg_kernel_caches()->l1_bytes / 2;
@@ -319,7 +327,9 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 		each += all;
 	else if (p->pack_b && p->pack_b_how == RG_PACK_BLOCKS)
 		each += p->nc / RG_TILE_COLS * block_panel_floats(p);
-	else if (!b_packed && !p->pack_b && !p->as_it_lies && n % RG_TILE_COLS)
+	else if (p->as_it_lies)
+		each += m * sums_pitch(p);
+	else if (!b_packed && !p->pack_b && n % RG_TILE_COLS)
 		each += RG_TILE_COLS * k;
 	p->shared_floats = p->pack_b && p->pack_b_how == RG_PACK_SHARED ? all : 0;
 	p->lane_floats = rg_ceil_div(each, 16) * 16;
@@ -336,7 +346,7 @@ struct lane {
 	float *c;
 	const float *packed_b; /* all of it; NULL: as it lies */
 	float *room_b;         /* what this lane packs of B; or the last panel, when B is read as it
-	                          lies and that is not whole */
+	                          lies and that is not whole; or the sums of few rows */
 	float *room_a;         /* for mc rows of A */
 	int64_t row_block;     /* that room_a holds; -1 none */
 };
@@ -448,46 +458,41 @@ static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 	const struct rg_multiply_plan *p = &mul->plan;
 	struct rg_tile t = { .c_row = mul->c_row, .last = true, .e = mul->e };
 	const float *b = l->b.data + j0;
-	float *c = l->c + j0;
+	float *sums = l->room_b;
+	int64_t pitch = sums_pitch(p);
 
-	for (int64_t r = 0; r < p->m; r++)
-		for (int64_t j = 0; j < j1 - j0; j++)
-			c[r * mul->c_row + j] = 0;
+	memset(sums, 0, (size_t)(p->m * pitch) * sizeof(*sums));
 	for (int64_t i = 0; i < p->k; i += DEPTH_AS_THEY_LIE) {
 		int64_t deep = rg_min(DEPTH_AS_THEY_LIE, p->k - i);
 
 		/* a second group of rows finds these rows of B in the cache */
 		for (int64_t r = 0; r < p->m; r += ROWS_AS_THEY_LIE) {
 			const float *a = l->a.data + r * l->a.row + i * l->a.col, *from = b + i * l->b.row;
-			float *to = c + r * mul->c_row;
+			float *to = sums + r * pitch;
 
 			switch (rg_min(p->m - r, ROWS_AS_THEY_LIE)) {
 			case 1:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 1, 4);
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 1, 4);
 				break;
 			case 2:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 2, 4);
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 2, 4);
 				break;
 			case 3:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 3, 2);
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 3, 2);
 				break;
 			default:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, mul->c_row, 4, 2);
+				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 4, 2);
 			}
 		}
 	}
 	/* The epilogue, tile by tile. */
 	for (int64_t r = 0; r < p->m; r++) {
 		for (int64_t j = j0; j < j1; j += RG_TILE_COLS) {
-			float sums[RG_TILE_COLS];
-
 			t.cols = rg_min(j1 - j, RG_TILE_COLS);
 			t.c = l->c + r * mul->c_row + j;
 			t.row = r;
 			t.col = j;
-			for (int64_t i = 0; i < t.cols; i++)
-				sums[i] = t.c[i];
-			rg_tile_store_part(&t, sums, 1);
+			rg_tile_store_part(&t, sums + r * pitch + j - j0, 1);
 		}
 	}
 }
