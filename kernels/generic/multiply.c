@@ -117,52 +117,74 @@ static rg_tile_fn *const streams[2][MOST_STREAMED] = { STREAMS(packed), STREAMS(
 
 /*
  * Few rows times B as it lies in rows: sums go to memory and back for every few rows of B,
- * so that B is read once, in its own order. They live in scratch: rows of C are often a
- * multiple of 4 KiB apart, where eight of them and B fall on the same set of L1. They
- * start as zeros.
+ * so that B is read once, in its own order, while the next rows are fetched. Sums live in
+ * scratch: rows of C are often a multiple of 4 KiB apart, where eight of them and B fall on
+ * the same set of L1. They start as zeros.
  */
-enum { ROWS_AS_THEY_LIE = 4, DEPTH_AS_THEY_LIE = 4 };
+enum { MOST_ROWS_AS_THEY_LIE = 16, DEPTH_AS_THEY_LIE = 8, ROWS_AT_A_TIME = 4 };
 
-RG_INLINE void add_rows(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t b_row, int64_t n, float *c,
-			int64_t c_row, const int rows, const int depth)
+/* `depth` rows of B times `rows` of A, two vectors of columns: element (r, d) at a[d * MOST_ROWS_AS_THEY_LIE + r]. */
+RG_INLINE void add_tile(const float *a, const float *b, int64_t b_row, float *c, int64_t c_row,
+			const int rows, const int depth)
 {
-	rg_vec f[ROWS_AS_THEY_LIE][4];
-	int64_t j = 0;
+	rg_vec sum[ROWS_AT_A_TIME][RG_TILE_VECS];
 
-	_Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
-		_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++)
-			f[r][d] = rg_vec_all(a[r * a_row + d * a_col]);
-	for (; j + RG_VEC <= n; j += RG_VEC) {
-		rg_vec v[4];
+	RG_TILE_EACH(rows, RG_TILE_VECS)
+		sum[r][v] = rg_vec_load(c + r * c_row + v * RG_VEC);
+	_Pragma("GCC unroll 8") for (int d = 0; d < depth; d++) {
+		rg_vec bv[RG_TILE_VECS];
 
-		_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++) {
-			if (rows > 1) /* the next rows; those of one row are too long for L1 */
-				__builtin_prefetch(b + (depth + d) * b_row + j, 0, 3);
-			v[d] = rg_vec_load(b + d * b_row + j);
-		}
+		for (int v = 0; v < RG_TILE_VECS; v++)
+			bv[v] = rg_vec_load(b + d * b_row + v * RG_VEC);
 		_Pragma("GCC unroll 4") for (int r = 0; r < rows; r++) {
-			rg_vec sum = rg_vec_load(c + r * c_row + j);
+			rg_vec f = rg_vec_all(a[d * MOST_ROWS_AS_THEY_LIE + r]);
 
-			_Pragma("GCC unroll 4") for (int d = 0; d < depth; d++)
-				sum += f[r][d] * v[d];
-			rg_vec_store(c + r * c_row + j, sum);
+			for (int v = 0; v < RG_TILE_VECS; v++)
+				sum[r][v] += f * bv[v];
 		}
 	}
-	for (; j < n; j++)
-		for (int r = 0; r < rows; r++)
-			for (int d = 0; d < depth; d++)
-				c[r * c_row + j] += a[r * a_row + d * a_col] * b[d * b_row + j];
+	RG_TILE_EACH(rows, RG_TILE_VECS)
+		rg_vec_store(c + r * c_row + v * RG_VEC, sum[r][v]);
 }
 
-RG_INLINE void lie_rows(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t b_row, int64_t k, int64_t n,
-			float *c, int64_t c_row, const int rows, const int depth)
+/* The same for n columns; `next` rows of B behind them are fetched. */
+RG_INLINE void add_rows(const float *a, int64_t rows, const float *b, int64_t b_row, int64_t n, float *c, int64_t c_row,
+			int64_t next, const int fixed, const int depth)
 {
-	int64_t i = 0;
+	const float *row = b + depth * b_row, *ahead = row;
+	int64_t j = 0;
 
-	for (; i + depth <= k; i += depth)
-		add_rows(a + i * a_col, a_row, a_col, b + i * b_row, b_row, n, c, c_row, rows, depth);
-	for (; i < k; i++)
-		add_rows(a + i * a_col, a_row, a_col, b + i * b_row, b_row, n, c, c_row, rows, 1);
+	if (fixed)
+		rows = fixed;
+	for (; j + RG_TILE_COLS <= n; j += RG_TILE_COLS) {
+		int64_t r = 0;
+
+		/* Keeps elements of A from being spread outside the loop: there are more of them than
+		 * registers, and one element is loaded faster than a vector. */
+		__asm__ volatile("" ::: "memory");
+		if (next > 0) { /* for L2: L1 has no room for twice as many rows that fall on one set */
+			_Pragma("GCC unroll 16") for (int v = 0; v < depth * RG_TILE_COLS; v += 16)
+				__builtin_prefetch(ahead + v, 0, 2);
+			ahead += depth * RG_TILE_COLS;
+			if (ahead >= row + n) {
+				row += b_row;
+				ahead = row;
+				next--;
+			}
+		}
+		_Pragma("GCC unroll 2") for (; r + ROWS_AT_A_TIME <= rows; r += ROWS_AT_A_TIME)
+			add_tile(a + r, b + j, b_row, c + r * c_row + j, c_row, ROWS_AT_A_TIME, depth);
+		if (rows - r == 1)
+			add_tile(a + r, b + j, b_row, c + r * c_row + j, c_row, 1, depth);
+		else if (rows - r == 2)
+			add_tile(a + r, b + j, b_row, c + r * c_row + j, c_row, 2, depth);
+		else if (rows - r == 3)
+			add_tile(a + r, b + j, b_row, c + r * c_row + j, c_row, 3, depth);
+	}
+	for (; j < n; j++)
+		for (int64_t r = 0; r < rows; r++)
+			for (int d = 0; d < depth; d++)
+				c[r * c_row + j] += a[d * MOST_ROWS_AS_THEY_LIE + r] * b[d * b_row + j];
 }
 
 /* ---- packing ---- */
@@ -259,7 +281,7 @@ static void cut(struct rg_multiply_plan *p)
 	if (one_block || p->as_it_lies)
 		rows = row_panels;
 	if (p->as_it_lies) { /* rows of B as long as C's fit, and one piece a lane */
-		cols = rg_max(1, cache->l1_bytes / 2 / (rg_max(1, p->m) * (int64_t)sizeof(float) * RG_TILE_COLS));
+		cols = rg_max(1, cache->l1_bytes / (rg_max(1, p->m) * (int64_t)sizeof(float) * RG_TILE_COLS));
 		want = p->lanes;
 	}
 	rows = rg_ceil_div(row_panels, rg_ceil_div(row_panels, rows));
@@ -310,7 +332,8 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 		return false;
 	p->mr = rg_multiply_mr(m);
 	p->pack_a = !a_packed && ((a->row != 1 && a->col != 1) || (m > 2 * p->mr && n >= 512));
-	p->as_it_lies = !b_packed && b->col == 1 && m <= 2 * ROWS_AS_THEY_LIE && batch == 1;
+	p->as_it_lies = !b_packed && b->col == 1 && m <= MOST_ROWS_AS_THEY_LIE && batch == 1 &&
+			!small_enough(k * b->row * (int64_t)sizeof(float));
 	p->pack_b = !b_packed && !p->as_it_lies &&
 		    (b->col != 1 || !small_enough(k * b->row * (int64_t)sizeof(float)));
 	p->pack_b_how = batch != 1 ? RG_PACK_PRODUCT : m <= MOST_ROWS_OF_A_BLOCK ? RG_PACK_BLOCKS : RG_PACK_SHARED;
@@ -451,39 +474,50 @@ static void block(const struct lane *l, int64_t row, int64_t end, int64_t j0, in
 	}
 }
 
+/* A row of a tile, from memory. */
+static void store_sums(const struct rg_tile *t, const float *sums)
+{
+	rg_vec sum[1][RG_TILE_VECS];
+
+	if (t->cols < RG_TILE_COLS) {
+		rg_tile_store_part(t, sums, 1);
+		return;
+	}
+	for (int v = 0; v < RG_TILE_VECS; v++)
+		sum[0][v] = rg_vec_load(sums + v * RG_VEC);
+	rg_tile_store(t, sum, 1, RG_TILE_VECS);
+}
+
 /* Columns [j0, j1) of B as it lies. */
 static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 {
 	const struct rg_multiply *mul = l->mul;
 	const struct rg_multiply_plan *p = &mul->plan;
 	struct rg_tile t = { .c_row = mul->c_row, .last = true, .e = mul->e };
-	const float *b = l->b.data + j0;
-	float *sums = l->room_b;
+	float *sums = l->room_b, a[DEPTH_AS_THEY_LIE * MOST_ROWS_AS_THEY_LIE];
 	int64_t pitch = sums_pitch(p);
 
 	memset(sums, 0, (size_t)(p->m * pitch) * sizeof(*sums));
 	for (int64_t i = 0; i < p->k; i += DEPTH_AS_THEY_LIE) {
-		int64_t deep = rg_min(DEPTH_AS_THEY_LIE, p->k - i);
+		int64_t left = p->k - i, deep = rg_min(DEPTH_AS_THEY_LIE, left);
+		const float *b = l->b.data + i * l->b.row + j0;
 
-		/* a second group of rows finds these rows of B in the cache */
-		for (int64_t r = 0; r < p->m; r += ROWS_AS_THEY_LIE) {
-			const float *a = l->a.data + r * l->a.row + i * l->a.col, *from = b + i * l->b.row;
-			float *to = sums + r * pitch;
-
-			switch (rg_min(p->m - r, ROWS_AS_THEY_LIE)) {
-			case 1:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 1, 4);
-				break;
-			case 2:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 2, 4);
-				break;
-			case 3:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 3, 2);
-				break;
-			default:
-				lie_rows(a, l->a.row, l->a.col, from, l->b.row, deep, j1 - j0, to, pitch, 4, 2);
-			}
-		}
+		for (int64_t d = 0; d < deep; d++)
+			for (int64_t r = 0; r < p->m; r++)
+				a[d * MOST_ROWS_AS_THEY_LIE + r] = l->a.data[r * l->a.row + (i + d) * l->a.col];
+		/* the hardware looks ahead along one row, not along several that are needed at once */
+		if (deep < DEPTH_AS_THEY_LIE)
+			for (int64_t d = 0; d < deep; d++)
+				add_rows(a + d * MOST_ROWS_AS_THEY_LIE, p->m, b + d * l->b.row, l->b.row, j1 - j0, sums,
+					 pitch, 0, 0, 1);
+		else if (p->m == 1)
+			add_rows(a, 1, b, l->b.row, j1 - j0, sums, pitch, 0, 1, DEPTH_AS_THEY_LIE);
+		else if (p->m == 4)
+			add_rows(a, 4, b, l->b.row, j1 - j0, sums, pitch, rg_min(left - deep, deep), 4, DEPTH_AS_THEY_LIE);
+		else if (p->m == 8)
+			add_rows(a, 8, b, l->b.row, j1 - j0, sums, pitch, rg_min(left - deep, deep), 8, DEPTH_AS_THEY_LIE);
+		else
+			add_rows(a, p->m, b, l->b.row, j1 - j0, sums, pitch, rg_min(left - deep, deep), 0, DEPTH_AS_THEY_LIE);
 	}
 	/* The epilogue, tile by tile. */
 	for (int64_t r = 0; r < p->m; r++) {
@@ -492,7 +526,7 @@ static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 			t.c = l->c + r * mul->c_row + j;
 			t.row = r;
 			t.col = j;
-			rg_tile_store_part(&t, sums + r * pitch + j - j0, 1);
+			store_sums(&t, sums + r * pitch + j - j0);
 		}
 	}
 }
