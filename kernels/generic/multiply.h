@@ -80,12 +80,28 @@ RG_INLINE bool rg_epilogue_activate(struct rg_epilogue *e, const struct rg_activ
 	return act->kind == RG_ACT_NONE || act->kind == RG_ACT_RELU || act->kind == RG_ACT_CLIP;
 }
 
-/* Rows of a panel of A. */
+/*
+ * Rows of a panel of A: what takes the least, where a row of a tile takes a unit of time, a
+ * tile of few rows the latency of its multiply-adds, and its start and end a third of a unit
+ * (in thirds). 49 rows are ten tiles of five, not nine of which the last has one row.
+ */
 RG_INLINE int64_t rg_multiply_mr(int64_t m)
 {
-	int64_t panels = (m + RG_TILE_ROWS - 1) / RG_TILE_ROWS;
+	const int64_t least = 3 * rg_min(4, RG_TILE_ROWS);
+	int64_t best = RG_TILE_ROWS, best_cost = INT64_MAX;
 
-	return panels ? (m + panels - 1) / panels : RG_TILE_ROWS;
+	if (m <= RG_TILE_ROWS)
+		return m > 0 ? m : RG_TILE_ROWS;
+	for (int64_t mr = RG_TILE_ROWS; mr > RG_TILE_ROWS / 2; mr--) {
+		int64_t rest = m % mr, cost = m / mr * (3 * mr + 1);
+
+		cost += rest ? rg_max(3 * rest, least) + 1 : 0;
+		if (cost < best_cost) {
+			best = mr;
+			best_cost = cost;
+		}
+	}
+	return best;
 }
 
 /* Floats of a packed m x k A, of a packed k x n B. */

@@ -131,6 +131,25 @@ RG_INLINE void rg_tile_store(const struct rg_tile *t, rg_vec (*sum)[RG_TILE_VECS
 		rg_vec_store(t->c + r * t->c_row + v * RG_VEC, sum[r][v]);
 }
 
+/* One step of k: rows of A are a_row apart. */
+RG_INLINE void rg_tile_step(rg_vec (*sum)[RG_TILE_VECS], const float *a, int64_t a_row, const float *b, int64_t ahead,
+			    const int rows, const int vecs)
+{
+	rg_vec bv[RG_TILE_VECS];
+
+	if (ahead)
+		for (int v = 0; v < vecs; v += 64 / sizeof(rg_vec) ? 64 / (int)sizeof(rg_vec) : 1)
+			__builtin_prefetch(b + ahead + v * RG_VEC, 0, 3);
+	for (int v = 0; v < vecs; v++)
+		bv[v] = rg_vec_load(b + v * RG_VEC);
+	_Pragma("GCC unroll 12") for (int r = 0; r < rows; r++) {
+		rg_vec f = rg_vec_all(a[r * a_row]);
+
+		for (int v = 0; v < vecs; v++)
+			sum[r][v] += f * bv[v];
+	}
+}
+
 /*
  * rows, vecs and by_row are constants at every call. Element (r, i) of A:
  *	by_row   a[r * a_stride + i]   as a matrix lies
@@ -143,30 +162,20 @@ RG_INLINE void rg_tile_run(int64_t k, const float *a, int64_t a_stride, const fl
 			   const int ahead)
 {
 	rg_vec sum[RG_TILE_ROWS][RG_TILE_VECS];
+	int64_t i = 0;
 
 	RG_TILE_EACH(rows, vecs)
 		sum[r][v] = (rg_vec){ 0 };
 	/* Where the sums go is needed only at the end, and is far apart. */
 	_Pragma("GCC unroll 12") for (int r = 0; r < rows; r++)
 		__builtin_prefetch(t->c + r * t->c_row, 1);
-	for (int64_t i = 0; i < k; i++) {
-		rg_vec bv[RG_TILE_VECS];
-
-		if (ahead)
-			for (int v = 0; v < vecs; v += 64 / sizeof(rg_vec) ? 64 / (int)sizeof(rg_vec) : 1)
-				__builtin_prefetch(b + ahead * b_step + v * RG_VEC, 0, 3);
-		for (int v = 0; v < vecs; v++)
-			bv[v] = rg_vec_load(b + v * RG_VEC);
-		for (int r = 0; r < rows; r++) {
-			rg_vec f = rg_vec_all(by_row ? a[r * a_stride + i] : a[r]);
-
-			for (int v = 0; v < vecs; v++)
-				sum[r][v] += f * bv[v];
-		}
-		b += b_step;
-		if (!by_row)
-			a += a_stride;
-	}
+	/* By two: one step of four rows is a loop that takes 10 cycles and not 8 on a family 23 EPYC. */
+	for (; i + 2 <= k; i += 2)
+		_Pragma("GCC unroll 2") for (int s = 0; s < 2; s++, b += b_step)
+			rg_tile_step(sum, by_row ? a + i + s : a + (i + s) * a_stride, by_row ? a_stride : 1, b,
+				     ahead * b_step, rows, vecs);
+	if (i < k)
+		rg_tile_step(sum, by_row ? a + i : a + i * a_stride, by_row ? a_stride : 1, b, ahead * b_step, rows, vecs);
 	rg_tile_store(t, sum, rows, vecs);
 }
 
