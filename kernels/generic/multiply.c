@@ -121,7 +121,15 @@ static rg_tile_fn *const streams[2][MOST_STREAMED] = { STREAMS(packed), STREAMS(
  * scratch: rows of C are often a multiple of 4 KiB apart, where eight of them and B fall on
  * the same set of L1. They start as zeros.
  */
-enum { MOST_ROWS_AS_THEY_LIE = 16, DEPTH_AS_THEY_LIE = 8, ROWS_AT_A_TIME = 4 };
+enum { MOST_ROWS_AS_THEY_LIE = 16, DEPTH_AS_THEY_LIE = 16, ROWS_AT_A_TIME = 4 };
+
+/* How many rows of B at a time. One or two rows of A over, and the latency of their few sums
+ * is not hidden over 16; one row alone leaves it to the hardware to look ahead, which follows
+ * a few rows at once. */
+static int64_t depth_as_they_lie(int64_t m)
+{
+	return m == 1 ? 4 : m % ROWS_AT_A_TIME == 1 || m % ROWS_AT_A_TIME == 2 ? 8 : DEPTH_AS_THEY_LIE;
+}
 
 /* `depth` rows of B times `rows` of A, two vectors of columns: element (r, d) at a[d * MOST_ROWS_AS_THEY_LIE + r]. */
 RG_INLINE void add_tile(const float *a, const float *b, int64_t b_row, float *c, int64_t c_row,
@@ -131,7 +139,7 @@ RG_INLINE void add_tile(const float *a, const float *b, int64_t b_row, float *c,
 
 	RG_TILE_EACH(rows, RG_TILE_VECS)
 		sum[r][v] = rg_vec_load(c + r * c_row + v * RG_VEC);
-	_Pragma("GCC unroll 8") for (int d = 0; d < depth; d++) {
+	_Pragma("GCC unroll 16") for (int d = 0; d < depth; d++) {
 		rg_vec bv[RG_TILE_VECS];
 
 		for (int v = 0; v < RG_TILE_VECS; v++)
@@ -149,21 +157,16 @@ RG_INLINE void add_tile(const float *a, const float *b, int64_t b_row, float *c,
 
 /* The same for n columns; `next` rows of B behind them are fetched. */
 RG_INLINE void add_rows(const float *a, int64_t rows, const float *b, int64_t b_row, int64_t n, float *c, int64_t c_row,
-			int64_t next, const int fixed, const int depth)
+			int64_t next, const int depth)
 {
 	const float *row = b + depth * b_row, *ahead = row;
 	int64_t j = 0;
 
-	if (fixed)
-		rows = fixed;
 	for (; j + RG_TILE_COLS <= n; j += RG_TILE_COLS) {
 		int64_t r = 0;
 
-		/* Keeps elements of A from being spread outside the loop: there are more of them than
-		 * registers, and one element is loaded faster than a vector. */
-		__asm__ volatile("" ::: "memory");
 		if (next > 0) { /* for L2: L1 has no room for twice as many rows that fall on one set */
-			_Pragma("GCC unroll 16") for (int v = 0; v < depth * RG_TILE_COLS; v += 16)
+			_Pragma("GCC unroll 32") for (int v = 0; v < depth * RG_TILE_COLS; v += 16)
 				__builtin_prefetch(ahead + v, 0, 2);
 			ahead += depth * RG_TILE_COLS;
 			if (ahead >= row + n) {
@@ -172,7 +175,7 @@ RG_INLINE void add_rows(const float *a, int64_t rows, const float *b, int64_t b_
 				next--;
 			}
 		}
-		_Pragma("GCC unroll 2") for (; r + ROWS_AT_A_TIME <= rows; r += ROWS_AT_A_TIME)
+		for (; r + ROWS_AT_A_TIME <= rows; r += ROWS_AT_A_TIME)
 			add_tile(a + r, b + j, b_row, c + r * c_row + j, c_row, ROWS_AT_A_TIME, depth);
 		if (rows - r == 1)
 			add_tile(a + r, b + j, b_row, c + r * c_row + j, c_row, 1, depth);
@@ -495,29 +498,25 @@ static void do_rows(const struct lane *l, int64_t j0, int64_t j1)
 	const struct rg_multiply_plan *p = &mul->plan;
 	struct rg_tile t = { .c_row = mul->c_row, .last = true, .e = mul->e };
 	float *sums = l->room_b, a[DEPTH_AS_THEY_LIE * MOST_ROWS_AS_THEY_LIE];
-	int64_t pitch = sums_pitch(p);
+	int64_t pitch = sums_pitch(p), depth = depth_as_they_lie(p->m);
 
 	memset(sums, 0, (size_t)(p->m * pitch) * sizeof(*sums));
-	for (int64_t i = 0; i < p->k; i += DEPTH_AS_THEY_LIE) {
-		int64_t left = p->k - i, deep = rg_min(DEPTH_AS_THEY_LIE, left);
+	for (int64_t i = 0; i < p->k; i += depth) {
+		int64_t left = p->k - i, deep = rg_min(depth, left), next = rg_min(left - deep, deep);
 		const float *b = l->b.data + i * l->b.row + j0;
 
 		for (int64_t d = 0; d < deep; d++)
 			for (int64_t r = 0; r < p->m; r++)
 				a[d * MOST_ROWS_AS_THEY_LIE + r] = l->a.data[r * l->a.row + (i + d) * l->a.col];
-		/* the hardware looks ahead along one row, not along several that are needed at once */
-		if (deep < DEPTH_AS_THEY_LIE)
-			for (int64_t d = 0; d < deep; d++)
-				add_rows(a + d * MOST_ROWS_AS_THEY_LIE, p->m, b + d * l->b.row, l->b.row, j1 - j0, sums,
-					 pitch, 0, 0, 1);
-		else if (p->m == 1)
-			add_rows(a, 1, b, l->b.row, j1 - j0, sums, pitch, 0, 1, DEPTH_AS_THEY_LIE);
-		else if (p->m == 4)
-			add_rows(a, 4, b, l->b.row, j1 - j0, sums, pitch, rg_min(left - deep, deep), 4, DEPTH_AS_THEY_LIE);
-		else if (p->m == 8)
-			add_rows(a, 8, b, l->b.row, j1 - j0, sums, pitch, rg_min(left - deep, deep), 8, DEPTH_AS_THEY_LIE);
+		if (deep == 16)
+			add_rows(a, p->m, b, l->b.row, j1 - j0, sums, pitch, next, 16);
+		else if (deep == 8)
+			add_rows(a, p->m, b, l->b.row, j1 - j0, sums, pitch, next, 8);
+		else if (deep == 4)
+			add_rows(a, p->m, b, l->b.row, j1 - j0, sums, pitch, 0, 4);
 		else
-			add_rows(a, p->m, b, l->b.row, j1 - j0, sums, pitch, rg_min(left - deep, deep), 0, DEPTH_AS_THEY_LIE);
+			for (int64_t d = 0; d < deep; d++)
+				add_rows(a + d * MOST_ROWS_AS_THEY_LIE, p->m, b + d * l->b.row, l->b.row, j1 - j0, sums, pitch, 0, 1);
 	}
 	/* The epilogue, tile by tile. */
 	for (int64_t r = 0; r < p->m; r++) {
