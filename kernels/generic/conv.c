@@ -143,7 +143,7 @@ static int setup(const struct rg_call *c, bool constant, int lanes, struct job *
 		if (__builtin_mul_overflow(w->c_in, j->plane, &j->copy_floats) ||
 		    j->copy_floats / 16 > w->c_in * w->in_count + w->c_out * w->out_count + (1 << 16))
 			return rg_error_set(err, -EOVERFLOW, "the padded input is too large");
-		j->copy_floats += 16; /* a vector that starts at the last pixel may end behind it */
+		j->copy_floats += RG_TILE_COLS; /* vectors that start at the last pixel may end behind it */
 	} else if (w->kernel_count == 1) { /* rows and columns are one */
 		j->p.ow = w->out_count;
 		j->p.oh = 1;
@@ -283,37 +283,34 @@ RG_INLINE void tap_next(const struct job *j, struct tap *t)
 	t->at = t->channel;
 }
 
-/* What is copied too much is overwritten by the next run or the next row of the panel. */
-RG_INLINE void copy_run(float *to, const float *from, int64_t n, const bool may_overrun)
+/* From a copy of the input, which has room behind it: whole vectors, what is too much is
+ * overwritten by the next run or the next row of the panel. */
+RG_INLINE void gather_runs(const float *in, const struct panel *p, float *to)
 {
-	int64_t i = 0;
-
-	for (; i + RG_VEC <= n; i += RG_VEC)
-		rg_vec_store(to + i, rg_vec_load(from + i));
-	if (i == n)
-		return;
-	if (may_overrun)
-		rg_vec_store(to + i, rg_vec_load(from + i));
-	else if (n >= RG_VEC) /* again the end of it */
-		rg_vec_store(to + n - RG_VEC, rg_vec_load(from + n - RG_VEC));
-	else
-		for (; i < n; i++)
-			to[i] = from[i];
+	for (const struct run *r = p->runs; r < p->runs + p->n_runs; r++)
+		for (int v = 0; v < RG_TILE_VECS; v++)
+			rg_vec_store(to + r->at + v * RG_VEC, rg_vec_load(in + r->from + v * RG_VEC));
 }
 
-RG_INLINE void gather_runs(const struct job *j, const float *in, const struct panel *p, float *to)
+/* From the input itself, of which nothing else may be read. */
+static void gather_runs_exactly(const float *in, const struct panel *p, float *to)
 {
 	const struct run *last = &p->runs[p->n_runs - 1];
 
 	/* columns that are not there must not be garbage: it could be slow to add */
-	if (last->at + last->n < RG_TILE_COLS)
-		for (int v = 0; v < RG_TILE_VECS; v++)
-			rg_vec_store(to + v * RG_VEC, (rg_vec){ 0 });
+	for (int64_t i = last->at + last->n; i < RG_TILE_COLS; i++)
+		to[i] = 0;
 	for (const struct run *r = p->runs; r <= last; r++) {
-		if (j->copies)
-			copy_run(to + r->at, in + r->from, r->n, true);
+		const float *from = in + r->from;
+		int64_t i = 0;
+
+		for (; i + RG_VEC <= r->n; i += RG_VEC)
+			rg_vec_store(to + r->at + i, rg_vec_load(from + i));
+		if (i < r->n && r->n >= RG_VEC) /* again the end of it */
+			rg_vec_store(to + r->at + r->n - RG_VEC, rg_vec_load(from + r->n - RG_VEC));
 		else
-			copy_run(to + r->at, in + r->from, r->n, false);
+			for (; i < r->n; i++)
+				to[r->at + i] = from[i];
 	}
 }
 
@@ -329,12 +326,13 @@ static void gather(const struct job *j, const float *x, const struct panel *pane
 		float *row = to;
 
 		for (int64_t i = 0; i < n; i++, row += step) {
-			if (!panels[i].whole) {
-				gather_runs(j, in, &panels[i], row);
-				continue;
-			}
-			for (int v = 0; v < RG_TILE_VECS; v++)
-				rg_vec_store(row + v * RG_VEC, rg_vec_load(in + panels[i].runs[0].from + v * RG_VEC));
+			if (panels[i].whole)
+				for (int v = 0; v < RG_TILE_VECS; v++)
+					rg_vec_store(row + v * RG_VEC, rg_vec_load(in + panels[i].runs[0].from + v * RG_VEC));
+			else if (j->copies)
+				gather_runs(in, &panels[i], row);
+			else
+				gather_runs_exactly(in, &panels[i], row);
 		}
 	}
 }
