@@ -24,6 +24,7 @@
 
 #include "graph/contrib.h"
 #include "kernels/cache.h"
+#include "kernels/generic/cut.h"
 #include "kernels/generic/multiply.h"
 #include "kernels/generic/plane.h"
 #include "kernels/tables.h"
@@ -75,28 +76,26 @@ RG_INLINE int64_t panel_floats(const struct job *j)
 static void cut_pixels(struct job *j, int lanes)
 {
 	const struct rg_kernel_caches *cache = rg_kernel_caches();
-	int64_t kc_most = cache->l1_bytes / 2 / (RG_TILE_COLS * (int64_t)sizeof(float));
-	int64_t panels = rg_max(1, rg_ceil_div(j->w.out_count, RG_TILE_COLS)), rows, want = lanes > 1 ? 6 * lanes : 1;
+	int64_t kc_most = cache->l1_bytes / 2 / (RG_TILE_COLS * (int64_t)sizeof(float)), groups = rg_max(1, j->w.group);
+	struct rg_cut cut;
 
 	j->kc = rg_max(1, rg_ceil_div(j->taps, rg_ceil_div(rg_max(j->taps, 1), kc_most)));
 	j->mr = rg_multiply_mr(j->m);
-	rows = rg_max(1, rg_ceil_div(j->m, j->mr));
-	j->panels = rg_max(1, rg_min(MAX_PANELS, cache->l2_bytes / 4 / (j->kc * RG_TILE_COLS * (int64_t)sizeof(float))));
-	j->panels = rg_ceil_div(panels, rg_ceil_div(panels, j->panels));
-	j->mc = rows;
-	/* Enough items for the lanes. Halving the channels gathers the pixels twice; few pixels
-	 * an item read the weights more often. */
-	while (rg_ceil_div(panels, j->panels) * rg_ceil_div(rows, j->mc) * j->w.group < want) {
-		if (j->panels > 4 || (j->panels > 1 && j->mc * j->mr < 64))
-			j->panels = rg_ceil_div(j->panels, 2);
-		else if (j->mc > 4)
-			j->mc = rg_ceil_div(j->mc, 2);
-		else
-			break;
-	}
-	j->pixel_blocks = rg_ceil_div(panels, j->panels);
-	j->channel_blocks = rg_ceil_div(rows, j->mc);
-	j->mc *= j->mr;
+	/* In times of a row of a tile: a weight comes from L2 or L3, a panel is gathered. */
+	cut = (struct rg_cut){
+		.all_rows = rg_max(1, rg_ceil_div(j->m, j->mr)),
+		.all_cols = rg_max(1, rg_ceil_div(j->w.out_count, RG_TILE_COLS)),
+		.most_cols = rg_max(1, rg_min(MAX_PANELS, cache->l2_bytes / 4 / (j->kc * RG_TILE_COLS * (int64_t)sizeof(float)))),
+		.tile = (double)j->mr,
+		.row = (double)j->mr / 2,
+		.col = 10,
+	};
+	cut.most_rows = cut.all_rows;
+	rg_cut_blocks(&cut, groups >= 4 * lanes ? 1 : (int)rg_ceil_div(lanes, groups));
+	j->panels = cut.cols;
+	j->mc = cut.rows * j->mr;
+	j->pixel_blocks = rg_ceil_div(cut.all_cols, cut.cols);
+	j->channel_blocks = rg_ceil_div(cut.all_rows, cut.rows);
 	j->lane_floats = j->panels * panel_floats(j);
 }
 

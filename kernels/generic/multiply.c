@@ -2,6 +2,7 @@
 #include "kernels/generic/multiply.h"
 
 #include "kernels/cache.h"
+#include "kernels/generic/cut.h"
 
 /* ---- tiles by size ---- */
 
@@ -271,36 +272,33 @@ void rg_multiply_pack_b(const struct rg_matrix *b, int64_t n, int64_t k, int64_t
 /* Up to so many rows are one block: B is packed for them once, where it is used. */
 enum { MOST_ROWS_OF_A_BLOCK = 256 };
 
-/* Cuts C into blocks: of even size, small enough for the caches, and enough of them to balance the lanes. */
-static void cut(struct rg_multiply_plan *p)
+/* Cuts C into blocks: of even size, small enough for the caches, and enough of them for the lanes. */
+static void cut_lanes(struct rg_multiply_plan *p)
 {
 	const struct rg_kernel_caches *cache = rg_kernel_caches();
 	int64_t fit = cache->l2_bytes / 4 / (p->kc * (int64_t)sizeof(float)); /* floats a step of k, of B */
-	int64_t row_panels = rg_max(1, rg_ceil_div(p->m, p->mr)), col_panels = rg_max(1, rg_ceil_div(p->n, RG_TILE_COLS));
-	int64_t rows = rg_max(1, rg_min(2 * fit, 256) / p->mr), cols = rg_max(1, rg_min(fit, 512) / RG_TILE_COLS);
-	int64_t want = p->lanes > 1 && p->batch == 1 ? 6 * p->lanes : 1;
-	bool one_block = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
+	int64_t row_panels = rg_max(1, rg_ceil_div(p->m, p->mr));
+	bool by_blocks = p->pack_b && p->pack_b_how == RG_PACK_BLOCKS;
+	int64_t together = by_blocks || p->as_it_lies ? row_panels : 1; /* panels of rows that stay together */
+	/* In times of a row of a tile. A float from L3 takes half of it; a panel of B has
+	 * RG_TILE_COLS, and where a block packs them for itself each is stored and read again. */
+	struct rg_cut cut = {
+		.all_rows = row_panels / together,
+		.all_cols = rg_max(1, rg_ceil_div(p->n, RG_TILE_COLS)),
+		.most_rows = rg_max(1, rg_min(2 * fit, 256) / (p->mr * together)),
+		.most_cols = rg_max(1, rg_min(fit, 512) / RG_TILE_COLS),
+		.tile = (double)(p->mr * together),
+		.row = (double)(p->mr * together) / 2,
+		.col = by_blocks ? RG_TILE_COLS : RG_TILE_COLS / 2,
+	};
 
-	if (one_block || p->as_it_lies)
-		rows = row_panels;
-	if (p->as_it_lies) { /* rows of B as long as C's fit, and one piece a lane */
-		cols = rg_max(1, cache->l1_bytes / (rg_max(1, p->m) * (int64_t)sizeof(float) * RG_TILE_COLS));
-		want = p->lanes;
-	}
-	rows = rg_ceil_div(row_panels, rg_ceil_div(row_panels, rows));
-	cols = rg_ceil_div(col_panels, rg_ceil_div(col_panels, cols));
-	/* A lane that gets less than this would pack more than it multiplies. */
-	while (rg_ceil_div(row_panels, rows) * rg_ceil_div(col_panels, cols) < want &&
-	       (cols > 2 || (rows > 2 && !one_block))) {
-		if (cols * RG_TILE_COLS >= rows * p->mr && cols > 2)
-			cols = rg_ceil_div(cols, 2);
-		else if (rows > 2 && !one_block)
-			rows = rg_ceil_div(rows, 2);
-		else
-			cols = rg_ceil_div(cols, 2);
-	}
-	p->mc = rows * p->mr;
-	p->nc = cols * RG_TILE_COLS;
+	if (p->as_it_lies) /* rows of B as long as their sums fit, and one piece a lane: memory sets the pace */
+		cut.most_cols = rg_max(1, rg_min(cache->l1_bytes / (rg_max(1, p->m) * RG_TILE_COLS * (int64_t)sizeof(float)),
+						 rg_ceil_div(cut.all_cols, p->lanes)));
+	rg_cut_blocks(&cut, p->batch == 1 && !p->as_it_lies ? p->lanes : 1);
+	cut.rows *= together;
+	p->mc = cut.rows * p->mr;
+	p->nc = cut.cols * RG_TILE_COLS;
 	p->row_blocks = rg_ceil_div(p->m, p->mc);
 	p->col_blocks = rg_ceil_div(p->n, p->nc);
 }
@@ -345,7 +343,7 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 	p->kc = rg_max(1, p->kc);
 	if (p->pack_b && p->pack_b_how == RG_PACK_BLOCKS && m <= 4 * p->mr) /* long rows of B at a time */
 		p->kc = rg_min(p->kc, 96);
-	cut(p);
+	cut_lanes(p);
 	all = rg_multiply_packed_b_floats(n, k);
 	p->pack_a = p->pack_a && !p->as_it_lies;
 	each = p->pack_a ? p->mc * k : 0;
