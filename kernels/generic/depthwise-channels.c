@@ -76,6 +76,29 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 	return setup(c, lanes, &j, &err) ? 0 : (size_t)j.lane_floats * sizeof(float) * (size_t)lanes;
 }
 
+/* Pixels i to i + 3 of four channels. */
+RG_INLINE void turn_in4(const float *const *row, int64_t i, float *to)
+{
+	rg_vec4 r[4];
+
+	for (int k = 0; k < 4; k++)
+		r[k] = *(const rg_vec4 *)(row[k] + i);
+	rg_turn4(r);
+	for (int k = 0; k < 4; k++)
+		*(rg_vec4 *)(to + (i + k) * RG_VEC) = r[k];
+}
+
+RG_INLINE void turn_out4(const float *from, int64_t i, int64_t plane, float *out)
+{
+	rg_vec4 r[4];
+
+	for (int k = 0; k < 4; k++)
+		r[k] = *(const rg_vec4 *)(from + (i + k) * RG_VEC);
+	rg_turn4(r);
+	for (int k = 0; k < 4; k++)
+		*(rg_vec4 *)(out + k * plane + i) = r[k];
+}
+
 /* n pixels of RG_VEC channels, `plane` apart, to vectors; `count` channels exist, the others repeat the last. */
 static void turn_in(const float *in, int64_t plane, int64_t count, int64_t n, float *to)
 {
@@ -85,14 +108,11 @@ static void turn_in(const float *in, int64_t plane, int64_t count, int64_t n, fl
 
 		for (int64_t k = 0; k < 4; k++)
 			row[k] = in + (c + k < count ? c + k : count - 1) * plane;
-		for (; i + 4 <= n; i += 4) {
-			rg_vec4 r[4];
-
-			for (int k = 0; k < 4; k++)
-				r[k] = *(const rg_vec4 *)(row[k] + i);
-			rg_turn4(r);
-			for (int k = 0; k < 4; k++)
-				*(rg_vec4 *)(to + (i + k) * RG_VEC + c) = r[k];
+		for (; i + 4 <= n; i += 4)
+			turn_in4(row, i, to + c);
+		if (i < n && n >= 4) {
+			turn_in4(row, n - 4, to + c); /* some again */
+			continue;
 		}
 		for (; i < n; i++)
 			for (int k = 0; k < 4; k++)
@@ -105,14 +125,11 @@ static void turn_out(const float *from, int64_t plane, int64_t count, int64_t n,
 	for (int64_t c = 0; c < count; c += 4) {
 		int64_t i = 0;
 
-		for (; i + 4 <= n && c + 4 <= count; i += 4) {
-			rg_vec4 r[4];
-
-			for (int k = 0; k < 4; k++)
-				r[k] = *(const rg_vec4 *)(from + (i + k) * RG_VEC + c);
-			rg_turn4(r);
-			for (int k = 0; k < 4; k++)
-				*(rg_vec4 *)(out + (c + k) * plane + i) = r[k];
+		for (; i + 4 <= n && c + 4 <= count; i += 4)
+			turn_out4(from + c, i, plane, out + c * plane);
+		if (i < n && n >= 4 && c + 4 <= count) {
+			turn_out4(from + c, n - 4, plane, out + c * plane);
+			continue;
 		}
 		for (; i < n; i++)
 			for (int64_t k = c; k < c + 4 && k < count; k++)
