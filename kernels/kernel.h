@@ -3,8 +3,9 @@
  *
  * A kernel is a constant entry. Selection (src/compile/select.h) asks
  * supports() of every entry for the operator, drops those whose ISA this CPU
- * (or --isa) does not allow, and takes the highest rank; the scalar reference
- * ("ref", rank 0) is always there and is the oracle for the others.
+ * (or --isa) does not allow, and takes the highest rank; where several have it, the
+ * one whose cost() for this call is least. The scalar reference ("ref", rank 0) is
+ * always there and is the oracle for the others.
  *
  * Rules for a kernel function: no allocation, no system call, no static state;
  * scratch comes from the plan; every byte of every output is written; inputs
@@ -57,6 +58,13 @@ struct rg_kernel {
 	uint32_t flags;          /* bits of enum rg_kernel_flags */
 	/* Can it run this call? NULL: any types and shapes that inference accepts. */
 	bool (*supports)(const struct rg_call *c);
+	/*
+	 * An estimate of what this call takes, for the choice between kernels of the same rank: in
+	 * times of one vector multiply-add, on one core, caches warm. The factors in it are
+	 * measured (docs/kernels.md says how and how far off they are). NULL: unknown; one with
+	 * an estimate is preferred, else the first in the tables.
+	 */
+	double (*cost)(const struct rg_call *c);
 	/* Scratch for `lanes` lanes. NULL: none. */
 	size_t (*scratch_bytes)(const struct rg_call *c, int lanes);
 	/* Packed weights and the like, made once at plan time. NULL: none. */
@@ -79,6 +87,8 @@ const struct rg_kernel *rg_kernel_at(int i);
 int rg_kernel_list(const char *domain, const char *op_type, const struct rg_kernel *const **out);
 /* The kernel of that name for an operator, or NULL. */
 const struct rg_kernel *rg_kernel_find(const char *domain, const char *op_type, const char *name);
+/* The kernel's estimate for a call, see cost; infinite where it has none. */
+double rg_kernel_cost(const struct rg_kernel *k, const struct rg_call *c);
 /* The best one for a call within `isa`, or NULL when there is none. One that needs a
  * self-check and fails it is passed over (rg_kernel_refusal says why). */
 const struct rg_kernel *rg_kernel_select(const struct rg_call *c, uint32_t isa);

@@ -5,6 +5,7 @@
  */
 #include "kernels/kernel.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,20 +227,32 @@ bool rg_kernel_is_one_of(const struct rg_kernel *k, int n_names, const char *con
 	return false;
 }
 
+double rg_kernel_cost(const struct rg_kernel *k, const struct rg_call *c)
+{
+	return k->cost ? k->cost(c) : INFINITY;
+}
+
 const struct rg_kernel *rg_kernel_select_without(const struct rg_call *c, uint32_t isa, int n_without,
 						 const char *const *without)
 {
 	const struct rg_kernel *best = NULL, *const *list;
 	int n = rg_kernel_list(c->node->domain, c->node->op_type, &list);
+	double least = INFINITY;
 
 	for (int i = 0; i < n; i++) {
 		const struct rg_kernel *k = list[i];
+		double cost;
 
-		if ((k->isa & ~isa) || (best && k->rank <= best->rank))
+		if ((k->isa & ~isa) || (best && k->rank < best->rank) || rg_kernel_is_one_of(k, n_without, without) ||
+		    (k->supports && !k->supports(c)))
 			continue;
-		if (!rg_kernel_is_one_of(k, n_without, without) && (!k->supports || k->supports(c)) &&
-		    !rg_kernel_refusal(k))
-			best = k;
+		cost = rg_kernel_cost(k, c);
+		if (best && k->rank == best->rank && !(cost < least))
+			continue;
+		if (rg_kernel_refusal(k)) /* last: it may have to be checked first */
+			continue;
+		best = k;
+		least = cost;
 	}
 	return best;
 }

@@ -20,6 +20,8 @@
  * With padding or strides the input is first copied (plane.h): then no tap leaves
  * its plane, and pixels of a row are contiguous whatever the stride.
  */
+#include <math.h>
+
 #include "kernels/generic/generic.h"
 
 #include "graph/contrib.h"
@@ -544,6 +546,36 @@ static bool supports(const struct rg_call *c)
 	return describe_epilogue(c, &e) && !setup(c, false, 1, &j, &err);
 }
 
+/* Factors measured on AVX2 (EPYC family 23), as those of winograd.c and the depthwise kernels. */
+static double cost(const struct rg_call *c)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	double taps, panels, tiles, all;
+	struct job j;
+
+	if (setup(c, c->in[1].data != NULL, 1, &j, &err))
+		return INFINITY;
+	taps = (double)j.taps;
+	if (j.by_channels) {
+		double rows = (double)j.w.out_count;
+
+		panels = (double)rg_ceil_div(j.m, RG_TILE_COLS);
+		tiles = (double)rg_ceil_div(j.w.out_count, j.mul.mr) * panels;
+		/* gathered element by element, turned on the way out */
+		all = rows * taps * panels * RG_TILE_VECS + (j.gathers ? 1.6 * rows * taps : 0) + rows * (double)j.m;
+	} else {
+		double vectors = (double)rg_ceil_div(j.w.out_count, RG_VEC);
+
+		panels = (double)rg_ceil_div(j.w.out_count, RG_TILE_COLS);
+		tiles = (double)rg_ceil_div(j.m, j.mr) * panels;
+		all = (double)j.m * taps * vectors + 20 * taps * panels;
+	}
+	all = RG_TILE_SLOWER * all + RG_TILE_ENDS * tiles * (double)rg_ceil_div(rg_max(j.taps, 1), 256);
+	if (j.copies)
+		all += 11 * (double)j.plane / RG_VEC * (double)j.w.c_in / (double)j.w.group;
+	return all * (double)j.w.batch * (double)j.w.group;
+}
+
 /* Multiplied: whole vectors of pixels or of channels. */
 static void traffic(const struct rg_call *c, struct rg_traffic *out)
 {
@@ -564,7 +596,8 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 #define K(OP, DOMAIN) \
 	{ .op_type = OP, .domain = DOMAIN, .name = RG_LEVEL_NAME("tiled"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW, \
 	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, \
-	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1, .traffic = traffic, .run = run }
+	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1, .cost = cost, .traffic = traffic, \
+	  .run = run }
 static const struct rg_kernel kernels[] = {
 	K("Conv", ""),
 	K("FusedConv", RG_CONTRIB_DOMAIN),

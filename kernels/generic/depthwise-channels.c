@@ -8,6 +8,8 @@
  * short by the end of a row and a stride costs nothing, so small planes and strides
  * gain most. Rows live in a ring that is as high as the kernel and stays in L1.
  */
+#include <math.h>
+
 #include "kernels/generic/generic.h"
 
 #include "graph/window.h"
@@ -186,6 +188,10 @@ static void out_row(const struct job *j, const float *const *rows, const float *
 			pixels(j, rows, at, wt, bias, to, 3, 1);
 		else if (j->kw == 3 && j->sw == 2 && j->dw == 1)
 			pixels(j, rows, at, wt, bias, to, 3, 2);
+		else if (j->kw == 5 && j->sw == 1 && j->dw == 1)
+			pixels(j, rows, at, wt, bias, to, 5, 1);
+		else if (j->kw == 5 && j->sw == 2 && j->dw == 1)
+			pixels(j, rows, at, wt, bias, to, 5, 2);
 		else
 			pixels(j, rows, at, wt, bias, to, 0, 1);
 	}
@@ -266,8 +272,23 @@ static bool supports(const struct rg_call *c)
 	return c->in[0].dtype == RG_F32 && !setup(c, 1, &j, &err) && j.kh <= MAX_KERNEL_ROWS;
 }
 
+/* Turning a pixel of a vector of channels takes as long as five multiply-adds. */
+static double cost(const struct rg_call *c)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	double in, out, sums;
+	struct job j;
+
+	if (setup(c, 1, &j, &err))
+		return INFINITY;
+	in = (double)j.w.in_count;
+	out = (double)j.w.out_count;
+	sums = (double)j.oh * (double)(rg_ceil_div(j.ow, PIXELS) * PIXELS) * (double)j.w.kernel_count;
+	return (double)j.w.batch * (double)j.blocks * (1.45 * sums + 5.4 * (in + out) * RG_VEC / 8 + 600);
+}
+
 static const struct rg_kernel kernels[] = {
 	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise-channels"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW,
-	  .rank = 64 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes, .run = run },
+	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, .cost = cost, .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise_channels), kernels);

@@ -5,6 +5,8 @@
  * A plane is first copied into the lane's scratch (plane.h); after that the loops
  * have neither borders nor gaps, and sums stay in registers over all taps.
  */
+#include <math.h>
+
 #include "kernels/generic/generic.h"
 
 #include "graph/window.h"
@@ -170,8 +172,21 @@ static bool supports(const struct rg_call *c)
 	return c->in[0].dtype == RG_F32 && !setup(c, &j, &err);
 }
 
+static double cost(const struct rg_call *c)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	double copy, sums;
+	struct job j;
+
+	if (setup(c, &j, &err))
+		return INFINITY;
+	copy = 11 * (double)j.p.floats / RG_VEC;
+	sums = (double)j.p.oh * (double)rg_ceil_div(j.p.ow, RG_VEC) * (double)j.w.kernel_count;
+	return (double)j.w.batch * (double)j.w.c_in * (copy + (double)j.multiplier * (1.8 * sums + 400));
+}
+
 static const struct rg_kernel kernels[] = {
 	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise"), .isa = RG_LEVEL_ISA,
-	  .rank = 60 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes, .run = run },
+	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, .cost = cost, .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise), kernels);

@@ -24,6 +24,11 @@ enum {
 	RG_TILE_COLS = RG_TILE_VECS * RG_VEC,
 };
 
+/* For estimates of cost (kernels/kernel.h), measured on AVX2: the loop takes this much more
+ * than its multiply-adds, the start and end of a tile this many of them. */
+#define RG_TILE_SLOWER 1.05
+#define RG_TILE_ENDS 65
+
 /*
  * What happens to sums before they are stored:
  *

@@ -25,6 +25,8 @@
  * B. Held by tests/kernels/nn-conv.c to 80 times the error bound of one product,
  * 2^-24 * sum |x| |w|, on uniform inputs; seen there: 40, and 3 for the direct sum.
  */
+#include <math.h>
+
 #include "kernels/generic/generic.h"
 
 #include "graph/contrib.h"
@@ -382,7 +384,6 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	return 0;
 }
 
-/* Few channels or few tiles: the transforms, or columns that are not there, cost what is won. */
 static bool supports(const struct rg_call *c)
 {
 	struct rg_error err = RG_ERROR_INIT;
@@ -391,11 +392,27 @@ static bool supports(const struct rg_call *c)
 	for (int i = 0; i < c->node->n_in; i++)
 		if (c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_UNDEFINED)
 			return false;
-	if (!c->in[1].data || setup(c, 1, &j, &err) || !describe(c, &j) || !j.w.c_in || !j.w.c_out)
-		return false;
-	/* A vector of tiles costs 36 multiply-adds a channel and channel, some 400 operations a
-	 * channel in, 450 a channel out (measured on AVX2); done directly 144 at most. */
-	return 1 + 12.5 / (double)j.w.c_in + 11.0 / (double)j.w.c_out < 2.7 && j.tiles >= RG_VEC;
+	/* The error is that of a tile. With few channels the sum of one output's taps can be small
+	 * beside those of its neighbours, and the error large beside the output. */
+	return c->in[1].data && !setup(c, 1, &j, &err) && describe(c, &j) && j.w.c_in >= 8 && j.w.c_out;
+}
+
+/* A vector of tiles costs 36 multiply-adds a channel in and channel out, and a transform of
+ * each channel in and out; few channels, or few tiles a vector, are not worth it. */
+static double cost(const struct rg_call *c)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	double vectors, in, out, tiles;
+	struct job j;
+
+	if (setup(c, 1, &j, &err))
+		return INFINITY;
+	vectors = (double)rg_ceil_div(j.tiles, RG_VEC);
+	in = (double)j.w.c_in;
+	out = (double)j.w.c_out;
+	tiles = (double)(rg_ceil_div(j.w.c_out, j.mr) * rg_ceil_div(j.tiles, RG_TILE_COLS));
+	return (double)j.w.batch * (RG_TILE_SLOWER * FREQ * in * out * vectors + RG_TILE_ENDS * FREQ * tiles +
+				    (740 * in + 890 * out) * vectors + 1400 * in);
 }
 
 static void traffic(const struct rg_call *c, struct rg_traffic *out)
@@ -418,8 +435,9 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 
 #define K(OP, DOMAIN) \
 	{ .op_type = OP, .domain = DOMAIN, .name = RG_LEVEL_NAME("winograd"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW, \
-	  .rank = 55 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, \
-	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1, .traffic = traffic, .run = run }
+	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, \
+	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1, .cost = cost, .traffic = traffic, \
+	  .run = run }
 static const struct rg_kernel kernels[] = {
 	K("Conv", ""),
 	K("FusedConv", RG_CONTRIB_DOMAIN),

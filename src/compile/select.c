@@ -1,6 +1,7 @@
 /* Kernel selection. The reason is kept as text, since it is shown as it is. */
 #include "compile/select.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -139,14 +140,53 @@ int rg_select_no_kernel(const struct rg_call *c, struct rg_error *err)
 	return rg_error_hint(err, "no kernel of this version runs the operator on these element types");
 }
 
+/* Why `best` was taken: rank, or the least estimate among those of its rank. Text in `arena`, or NULL. */
+static const char *explain(const struct rg_call *c, const struct rg_plan_options *opt, const struct rg_kernel *asked,
+			   const struct rg_kernel *best, struct rg_arena *arena)
+{
+	const struct rg_kernel *passed_over = NULL, *second = NULL, *const *list;
+	int able = 0, same = 0, n = rg_kernel_list(c->node->domain, c->node->op_type, &list);
+	double next = INFINITY;
+	const char *why;
+
+	for (int i = 0; i < n; i++) {
+		const struct rg_kernel *k = list[i];
+
+		if ((k->isa & ~opt->isa) || rg_kernel_is_one_of(k, opt->n_without, opt->without) || !supports(k, c))
+			continue;
+		if (k->rank > best->rank) { /* nothing else stands above the best */
+			passed_over = k;
+			continue;
+		}
+		able++;
+		if (k->rank < best->rank)
+			continue;
+		same++;
+		if (k != best && rg_kernel_cost(k, c) < next) {
+			second = k;
+			next = rg_kernel_cost(k, c);
+		}
+	}
+	if (able == 1 && !passed_over && !asked)
+		return rg_arena_strdup(arena, "the only kernel that can run it");
+	if (second)
+		why = rg_arena_printf(arena, "least estimate of %d of rank %d: %.3g million vector multiply-adds, '%s' %.3g", same,
+				      best->rank, rg_kernel_cost(best, c) / 1e6, second->name, next / 1e6);
+	else
+		why = rg_arena_printf(arena, "rank %d, the highest of %d that can run it", best->rank, able);
+	if (why && passed_over)
+		return rg_arena_printf(arena, "%s; '%s' was passed over: %s", why, passed_over->name,
+				       rg_kernel_refusal(passed_over));
+	return why && asked ? rg_arena_printf(arena, "'%s' was asked for and cannot run it; %s", asked->name, why) : why;
+}
+
 int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt, struct rg_arena *arena,
 		     const struct rg_kernel **kernel, const char **reason, struct rg_error *err)
 {
-	const struct rg_kernel *asked, *best, *const *list;
-	const struct rg_kernel *passed_over = NULL;
+	const struct rg_kernel *asked, *best;
 	const char *refusal;
-	int i, count, able = 0, rc;
 	bool by_node;
+	int rc;
 
 	rc = find_override(c, opt, &asked, &by_node, err);
 	if (rc)
@@ -171,27 +211,7 @@ int rg_select_kernel(const struct rg_call *c, const struct rg_plan_options *opt,
 	best = rg_kernel_select_without(c, opt->isa, opt->n_without, opt->without);
 	if (!best)
 		return rg_select_no_kernel(c, err);
-	count = rg_kernel_list(c->node->domain, c->node->op_type, &list);
-	for (i = 0; i < count; i++) {
-		bool can = !(list[i]->isa & ~opt->isa) && !rg_kernel_is_one_of(list[i], opt->n_without, opt->without) &&
-			   supports(list[i], c);
-
-		if (can && list[i]->rank > best->rank)
-			passed_over = list[i]; /* nothing else stands above the best */
-		else
-			able += can;
-	}
 	*kernel = best;
-	if (passed_over)
-		*reason = rg_arena_printf(arena, "rank %d, the highest of %d that can run it; '%s' was passed over: %s",
-					  best->rank, able, passed_over->name, rg_kernel_refusal(passed_over));
-	else if (asked)
-		*reason = rg_arena_printf(arena, "'%s' was asked for and cannot run it; rank %d is the "
-					  "highest of %d that can", asked->name, best->rank, able);
-	else if (able == 1)
-		*reason = rg_arena_strdup(arena, "the only kernel that can run it");
-	else
-		*reason = rg_arena_printf(arena, "rank %d, the highest of %d that can run it", best->rank,
-					  able);
+	*reason = explain(c, opt, asked, best, arena);
 	return *reason ? 0 : rg_error_nomem(err, 128);
 }

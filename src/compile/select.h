@@ -1,6 +1,7 @@
 /*
  * Which kernel runs a node: what the person asked for (--kernel), else the
- * highest rank among those that support the call within the allowed ISA.
+ * highest rank among those that support the call within the allowed ISA, and of
+ * several the least estimate (kernels/kernel.h).
  */
 #ifndef RG_COMPILE_SELECT_H
 #define RG_COMPILE_SELECT_H

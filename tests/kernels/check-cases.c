@@ -22,9 +22,9 @@ static const struct ck_family_table *const tables[] = {
 
 static const struct ck_looser looser[] = {
 	{ "Conv", "winograd", 16, "transformed inputs and outputs are sums of differences: the error is that of "
-				  "whole tiles, not of one output's taps" },
+				  "whole tiles, not of one output's taps", true },
 	{ "FusedConv", "winograd", 16, "transformed inputs and outputs are sums of differences: the error is that of "
-				  "whole tiles, not of one output's taps" },
+				  "whole tiles, not of one output's taps", true },
 };
 
 const struct ck_family *ck_family_at(int i)

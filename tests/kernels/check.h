@@ -100,6 +100,7 @@ struct ck_looser {
 	const char *op_type, *kernel; /* how the kernel's name begins */
 	double factor;
 	const char *why;
+	bool spreads;                 /* what is not finite goes to outputs that do not depend on it */
 };
 const struct ck_looser *ck_looser_find(const struct rg_kernel *k);
 
