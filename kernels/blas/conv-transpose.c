@@ -101,7 +101,7 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 	const struct job *j = arg;
 	const struct rg_window *w = &j->w;
 	int64_t channels = w->c_in / w->group, row = j->m * w->kernel_count;
-	float *col = j->scratch + lane * j->col_floats;
+	float *col = j->scratch ? j->scratch + lane * j->col_floats : NULL;
 
 	while (begin < end) {
 		int64_t n = begin / w->c_out, m = begin % w->c_out, g = m / j->m, first = m % j->m, count = j->m - first;

@@ -112,13 +112,15 @@ static void multiply(const struct job *j, int64_t image, int64_t group, int64_t 
 
 static const float *input_of(const struct job *j, int64_t image, int64_t group)
 {
+	if (!j->x) /* no elements */
+		return NULL;
 	return j->x + (image * j->w.c_in + group * (j->w.c_in / j->w.group)) * j->w.in_count;
 }
 
 static void do_slices(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct job *j = arg;
-	float *col = j->scratch + lane * j->col_floats;
+	float *col = j->scratch ? j->scratch + lane * j->col_floats : NULL;
 
 	for (int64_t i = begin; i < end; i++) {
 		int64_t p0 = i % j->slices * j->slice, g = i / j->slices % j->w.group, n = i / j->slices / j->w.group;

@@ -93,7 +93,8 @@ static struct rg_matrix weights_of(const struct job *j, const float *wt, int64_t
 {
 	int64_t row = j->m * j->taps;
 
-	return (struct rg_matrix){ .data = wt + group * j->k * row + block * j->channels * j->taps, .row = 1,
+	/* no bytes are left of packed weights */
+	return (struct rg_matrix){ .data = wt ? wt + group * j->k * row + block * j->channels * j->taps : NULL, .row = 1,
 				   .col = row };
 }
 

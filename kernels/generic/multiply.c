@@ -346,6 +346,8 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 	cut_lanes(p);
 	all = rg_multiply_packed_b_floats(n, k);
 	p->pack_a = p->pack_a && !p->as_it_lies;
+	if (k == 0) /* see run_empty */
+		p->pack_a = p->pack_b = p->as_it_lies = false;
 	each = p->pack_a ? p->mc * k : 0;
 	if (p->pack_b && p->pack_b_how == RG_PACK_PRODUCT)
 		each += all;
@@ -353,7 +355,7 @@ bool rg_multiply_plan_make(struct rg_multiply_plan *p, int64_t m, int64_t n, int
 		each += p->nc / RG_TILE_COLS * block_panel_floats(p);
 	else if (p->as_it_lies)
 		each += m * sums_pitch(p);
-	else if (!b_packed && !p->pack_b && n % RG_TILE_COLS)
+	else if (k && !b_packed && !p->pack_b && n % RG_TILE_COLS)
 		each += RG_TILE_COLS * k;
 	p->shared_floats = p->pack_b && p->pack_b_how == RG_PACK_SHARED ? all : 0;
 	p->lane_floats = rg_ceil_div(each, 16) * 16;
@@ -549,7 +551,7 @@ static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 	if (!p->pack_b && !l->packed_b && p->n % RG_TILE_COLS && j1 * RG_TILE_COLS > p->n)
 		rg_multiply_pack_b(&l->b, p->n, p->k, j1 - 1, j1, l->room_b);
 	for (int64_t j = j0; j < j1; j += step) {
-		for (int64_t i = 0; i < p->k || i == 0; i += p->kc) {
+		for (int64_t i = 0; i < p->k; i += p->kc) {
 			int64_t kc = rg_min(p->kc, p->k - i);
 			struct packed from = { NULL, RG_TILE_COLS * p->k };
 			struct ahead ahead = { 0 };
@@ -622,6 +624,28 @@ static int64_t grain(double flops)
 	return 1 + (int64_t)(320e3 / (flops + 1));
 }
 
+/* k = 0: no product at all, and operands without bytes. */
+static void run_empty(const struct rg_multiply *mul)
+{
+	static const float zeros[RG_TILE_COLS];
+	const struct rg_multiply_plan *p = &mul->plan;
+	struct rg_tile t = { .last = true, .e = mul->e };
+
+	for (int64_t i = 0; i < p->batch; i++) {
+		int64_t a, b, c = 0;
+
+		if (p->batch > 1)
+			mul->at(mul, i, &a, &b, &c);
+		for (t.row = 0; t.row < p->m; t.row++) {
+			for (t.col = 0; t.col < p->n; t.col += RG_TILE_COLS) {
+				t.c = mul->c + c + t.row * mul->c_row + t.col;
+				t.cols = rg_min(p->n - t.col, RG_TILE_COLS);
+				rg_tile_store_part(&t, zeros, 1);
+			}
+		}
+	}
+}
+
 void rg_multiply_run(const struct rg_multiply *mul, const struct rg_par *par)
 {
 	const struct rg_multiply_plan *p = &mul->plan;
@@ -630,6 +654,10 @@ void rg_multiply_run(const struct rg_multiply *mul, const struct rg_par *par)
 
 	if (p->m == 0 || p->n == 0 || p->batch == 0)
 		return;
+	if (p->k == 0) {
+		run_empty(mul);
+		return;
+	}
 	if (p->batch > 1) {
 		par->run(par, p->batch, grain(flops), work_products, (void *)mul);
 		return;

@@ -331,6 +331,7 @@ RG_INLINE float rg_vpowf(float x, float y)
 	p = p * r + 0.5;
 	p = p * r + 1.0;
 	p = p * r + 1.0;
+	n = n == n ? n : 0; /* the result is not a number anyhow: p is not */
 	k = (int64_t)(int32_t)n + 1023;
 	memcpy(&m, &(int64_t){ (int64_t)((uint64_t)k << 52) }, sizeof(m));
 	res = (float)(p * m);

@@ -142,6 +142,10 @@ int64_t rg_unique_run(const struct rg_unique *a, const struct rg_tensor *x, void
 
 	if (a->blank)
 		return a->items > 0;
+	if (a->items == 0) { /* and no scratch */
+		*first = *place = NULL;
+		return 0;
+	}
 	group = order + a->items;
 	at = group + a->items;
 	*first = group;

@@ -55,7 +55,7 @@ static const struct rg_kernel fakes[] = {
 	{ .op_type = "Abs", .domain = "", .name = "fake-first", .rank = 1000, .run = run_nothing },
 	{ .op_type = "Abs", .domain = "", .name = "fake-second", .rank = 1000, .run = run_nothing },
 };
-static const RG_KERNEL_TABLE(fake_table, fakes);
+static RG_KERNEL_TABLE(fake_table, fakes);
 
 static struct rg_plan *plan_of(const char *op, const char *shape, struct rg_graph **graph)
 {

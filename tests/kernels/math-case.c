@@ -335,7 +335,7 @@ void mc_set(const struct rg_tensor *t, int64_t i, double v)
 		((int8_t *)t->data)[i] = (int8_t)v;
 		break;
 	case RG_U8:
-		((uint8_t *)t->data)[i] = (uint8_t)v;
+		((uint8_t *)t->data)[i] = (uint8_t)(int64_t)v;
 		break;
 	case RG_BOOL:
 		((uint8_t *)t->data)[i] = v != 0;
