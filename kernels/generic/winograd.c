@@ -31,12 +31,13 @@
 
 #include "graph/contrib.h"
 #include "graph/window.h"
+#include "kernels/generic/cut.h"
 #include "kernels/generic/multiply.h"
 #include "kernels/generic/plane.h"
 #include "kernels/generic/turn.h"
 #include "kernels/tables.h"
 
-enum { OUT = 4, IN = 6, FREQ = IN * IN, MAX_PANELS = 8 };
+enum { OUT = 4, IN = 6, FREQ = IN * IN };
 
 struct job {
 	struct rg_window w;
@@ -44,7 +45,7 @@ struct job {
 	int64_t tiles_x, tiles;     /* of an image */
 	int64_t row;                /* floats from one channel of the transformed input to the next */
 	int64_t mr, mc, row_blocks; /* output channels: a panel, an item, items */
-	int64_t panels, panel_blocks; /* of tiles: an item, items */
+	int64_t panel_blocks;       /* of tiles: one an item */
 	int64_t v_floats, lane_floats;
 	const float *x, *packed, *bias, *residual;
 	float *y, *v, *lanes;
@@ -54,21 +55,24 @@ struct job {
 
 /* ---- the plan ---- */
 
-static void cut(struct job *j, int lanes)
+static void cut_tiles(struct job *j, int lanes)
 {
-	int64_t rows = rg_ceil_div(j->w.c_out, j->mr), panels = rg_ceil_div(j->tiles, RG_TILE_COLS), blocks;
+	/* In times of a row of a tile: weights and transformed tiles come from L2 or L3. The sums of
+	 * an item are 36 x mc x 16 floats, about 100 KiB. */
+	struct rg_cut cut = {
+		.all_rows = rg_max(1, rg_ceil_div(j->w.c_out, j->mr)),
+		.all_cols = rg_max(1, rg_ceil_div(j->tiles, RG_TILE_COLS)),
+		.most_rows = 8,
+		.most_cols = 1,
+		.tile = (double)j->mr,
+		.row = (double)j->mr / 2,
+		.col = RG_TILE_COLS / 2,
+	};
 
-	/* Sums of an item: 36 x mc x 16 floats a panel, about 100 KiB. */
-	j->mc = rows < 8 ? rows : 8;
-	j->panels = 1;
-	blocks = rg_ceil_div(rows, j->mc);
-	while (lanes > 1 && blocks * panels < 6 * (int64_t)lanes && j->mc > 2) {
-		j->mc = rg_ceil_div(j->mc, 2);
-		blocks = rg_ceil_div(rows, j->mc);
-	}
-	j->row_blocks = blocks;
-	j->panel_blocks = panels;
-	j->mc *= j->mr;
+	rg_cut_blocks(&cut, lanes);
+	j->mc = cut.rows * j->mr;
+	j->row_blocks = rg_ceil_div(cut.all_rows, cut.rows);
+	j->panel_blocks = cut.all_cols;
 }
 
 /* 0 or a negative errno: not for this kernel. */
@@ -97,7 +101,7 @@ static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_er
 	 * the same sets of a cache. */
 	j->row = (rg_ceil_div(j->tiles + RG_VEC, 16) | 1) * 16;
 	j->mr = rg_multiply_mr(w->c_out);
-	cut(j, lanes);
+	cut_tiles(j, lanes);
 	if (__builtin_mul_overflow(j->p.rows, j->p.pitch, &plane) || plane > INT32_MAX ||
 	    __builtin_mul_overflow(FREQ * w->c_in, j->row, &j->v_floats) || j->v_floats > INT64_MAX / 64)
 		return rg_error_set(err, -EOVERFLOW, "the transformed input is too large");
