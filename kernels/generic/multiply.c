@@ -295,7 +295,8 @@ static void cut_lanes(struct rg_multiply_plan *p)
 	if (p->as_it_lies) /* rows of B as long as their sums fit, and one piece a lane: memory sets the pace */
 		cut.most_cols = rg_max(1, rg_min(cache->l1_bytes / (rg_max(1, p->m) * RG_TILE_COLS * (int64_t)sizeof(float)),
 						 rg_ceil_div(cut.all_cols, p->lanes)));
-	rg_cut_blocks(&cut, p->batch == 1 && !p->as_it_lies ? p->lanes : 1);
+	/* what one lane does in some 30 us is not worth the search */
+	rg_cut_blocks(&cut, p->batch == 1 && !p->as_it_lies && 2.0 * (double)(p->m * p->n) * (double)p->k > 1e6 ? p->lanes : 1);
 	cut.rows *= together;
 	p->mc = cut.rows * p->mr;
 	p->nc = cut.cols * RG_TILE_COLS;
