@@ -154,7 +154,9 @@ static const char *explain(const struct rg_call *c, const struct rg_plan_options
 
 		if ((k->isa & ~opt->isa) || rg_kernel_is_one_of(k, opt->n_without, opt->without) || !supports(k, c))
 			continue;
-		if (k->rank > best->rank) { /* nothing else stands above the best */
+		/* nothing but a refusal puts one that stands above the best behind it */
+		if (k->rank > best->rank ||
+		    (k->rank == best->rank && rg_kernel_cost(k, c) < rg_kernel_cost(best, c))) {
 			passed_over = k;
 			continue;
 		}
