@@ -132,7 +132,8 @@ static int64_t depth_as_they_lie(int64_t m)
 	return m == 1 ? 4 : m % ROWS_AT_A_TIME == 1 || m % ROWS_AT_A_TIME == 2 ? 8 : DEPTH_AS_THEY_LIE;
 }
 
-/* `depth` rows of B times `rows` of A, two vectors of columns: element (r, d) at a[d * MOST_ROWS_AS_THEY_LIE + r]. */
+/* `depth` rows of B times `rows` of A, two vectors of columns. Element (r, d) of A is at
+ * a[d * MOST_ROWS_AS_THEY_LIE + r]. */
 RG_INLINE void add_tile(const float *a, const float *b, int64_t b_row, float *c, int64_t c_row,
 			const int rows, const int depth)
 {
