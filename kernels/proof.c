@@ -19,7 +19,7 @@
 #include "base/rng.h"
 #include "kernels/proof-calls.h"
 
-enum { LANES = 2, SECONDS = 3, MAX_PROOFS = 256, GUARD_FLOATS = 64 };
+enum { LANES = 2, SECONDS = 3, MAX_PROOFS = 1024, GUARD_FLOATS = 64 };
 
 /* ---- a call ---- */
 

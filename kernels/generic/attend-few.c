@@ -20,7 +20,7 @@ RG_INLINE void dot_keys(const float *q, int64_t q_row, const float *k, int64_t s
 			rg_vec f = rg_vec_load(k + j * step + i);
 
 			_Pragma("GCC unroll 2") for (int r = 0; r < rows; r++)
-				sum[r * keys + j] += f * rg_vec_load(q + r * q_row + i);
+				sum[r * keys + j] = rg_vec_fma(f, rg_vec_load(q + r * q_row + i), sum[r * keys + j]);
 		}
 	}
 	if (rows * keys == RG_VEC) {
@@ -35,7 +35,7 @@ RG_INLINE void dot_keys(const float *q, int64_t q_row, const float *k, int64_t s
 	for (; i < head; i++)
 		for (int r = 0; r < rows; r++)
 			for (int j = 0; j < keys; j++)
-				to[r * to_row + j] += q[r * q_row + i] * k[j * step + i];
+				to[r * to_row + j] = rg_fma(q[r * q_row + i], k[j * step + i], to[r * to_row + j]);
 }
 
 /* Rows are used several at a time, or by columns: better to fetch them whole, in
@@ -88,7 +88,7 @@ RG_INLINE void add_values(const float *p, int64_t p_row, const float *v, int64_t
 			rg_vec f = rg_vec_all(p[r * p_row + j]);
 
 			_Pragma("GCC unroll 8") for (int c = 0; c < vecs; c++)
-				sum[r][c] += f * rg_vec_load(v + c * RG_VEC);
+				sum[r][c] = rg_vec_fma(f, rg_vec_load(v + c * RG_VEC), sum[r][c]);
 		}
 	}
 	_Pragma("GCC unroll 2") for (int r = 0; r < rows; r++)
@@ -111,7 +111,7 @@ RG_INLINE void few_values(const struct rg_attend_lane *l, int64_t r, const float
 	for (int64_t j = 0; j < n && i < width; j++)
 		for (int64_t d = i; d < width; d++)
 			for (int k = 0; k < rows; k++)
-				y[k * l->y_row + d] += p[k * l->s_row + j] * v[j * step + d];
+				y[k * l->y_row + d] = rg_fma(p[k * l->s_row + j], v[j * step + d], y[k * l->y_row + d]);
 }
 
 void rg_attend_few(struct rg_attend_lane *l, const struct rg_attend_block *b)

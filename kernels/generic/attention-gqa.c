@@ -346,7 +346,7 @@ static const struct rg_kernel kernels[] = {
 	{ .op_type = "GroupQueryAttention",
 	  .domain = RG_CONTRIB_DOMAIN,
 	  .name = RG_LEVEL_NAME("blocks"),
-	  .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW,
+	  .isa = RG_LEVEL_ISA,
 	  .rank = 20 + RG_LEVEL_RANK,
 	  .supports = supports,
 	  .scratch_bytes = scratch_bytes,

@@ -177,7 +177,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 }
 
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "Attention", .domain = "", .name = RG_LEVEL_NAME("blocks"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW,
+	{ .op_type = "Attention", .domain = "", .name = RG_LEVEL_NAME("blocks"), .isa = RG_LEVEL_ISA,
 	  .rank = 20 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes, .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(attention), kernels);

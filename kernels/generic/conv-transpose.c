@@ -255,7 +255,7 @@ static bool supports(const struct rg_call *c)
 }
 
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "ConvTranspose", .domain = "", .name = RG_LEVEL_NAME("tiled"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW,
+	{ .op_type = "ConvTranspose", .domain = "", .name = RG_LEVEL_NAME("tiled"), .isa = RG_LEVEL_ISA,
 	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes,
 	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1, .run = run },
 };

@@ -164,7 +164,7 @@ RG_INLINE void pixels(const struct job *j, const float *const *rows, int64_t at,
 
 				_Pragma("GCC unroll 5") for (int k = 0; k < kw; k++)
 					if (i >= k && (i - k) % sw == 0 && (i - k) / sw < PIXELS)
-						sum[(i - k) / sw] += v * f[k];
+						sum[(i - k) / sw] = rg_vec_fma(v, f[k], sum[(i - k) / sw]);
 			}
 			continue;
 		}
@@ -172,7 +172,7 @@ RG_INLINE void pixels(const struct job *j, const float *const *rows, int64_t at,
 			rg_vec f = rg_vec_load(wt + k * RG_VEC);
 
 			for (int p = 0; p < PIXELS; p++)
-				sum[p] += f * rg_vec_load(in + p * j->sw * RG_VEC);
+				sum[p] = rg_vec_fma(f, rg_vec_load(in + p * j->sw * RG_VEC), sum[p]);
 		}
 	}
 	for (int p = 0; p < PIXELS; p++)
@@ -288,7 +288,7 @@ static double cost(const struct rg_call *c)
 }
 
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise-channels"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW,
+	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise-channels"), .isa = RG_LEVEL_ISA,
 	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, .cost = cost, .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise_channels), kernels);

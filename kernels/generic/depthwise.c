@@ -75,7 +75,7 @@ RG_INLINE void block(const struct rg_plane *p, const int64_t *taps, const float 
 
 		for (int l = 0; l < lines; l++)
 			for (int v = 0; v < vecs; v++)
-				sum[l * vecs + v] += f * rg_vec_load(row[l] + taps[t] + v * RG_VEC);
+				sum[l * vecs + v] = rg_vec_fma(f, rg_vec_load(row[l] + taps[t] + v * RG_VEC), sum[l * vecs + v]);
 	}
 	for (int l = 0; l < lines; l++, y += p->ow, room -= p->ow) {
 		if (l >= count)

@@ -276,7 +276,7 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 }
 
 #define K(OP, DOMAIN) \
-	{ .op_type = OP, .domain = DOMAIN, .name = RG_LEVEL_NAME("tiled"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW, \
+	{ .op_type = OP, .domain = DOMAIN, .name = RG_LEVEL_NAME("tiled"), .isa = RG_LEVEL_ISA, \
 	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, \
 	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1, .traffic = traffic, .run = run }
 static const struct rg_kernel kernels[] = {

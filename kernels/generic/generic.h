@@ -7,9 +7,12 @@
  *
  * The levels with FMA let the compiler contract a * b + c into one rounding;
  * the reference never does. That difference is within the tests' tolerance.
+ * Sums of products ask for it by name (rg_vec_fma, rg_fma): whether a compiler
+ * contracts can differ from one column of a result to the next.
  *
- * Kernels written since a machine with AVX-512 last ran the tests have the flags
- * RG_LEVEL_NEW: at that level they check themselves before they are chosen.
+ * A kernel written where no machine with AVX-512 runs the tests has the flags
+ * RG_LEVEL_NEW: at that level it checks itself before it is chosen. One has run
+ * them since for every kernel that is here (a Xeon, model 207).
  *
  * Vectors are GCC's vector extension, which clang has too; loads and stores
  * need no alignment.
@@ -19,6 +22,10 @@
 
 #include <stdint.h>
 #include <string.h>
+
+#if defined(RG_GENERIC_AVX512) || defined(RG_GENERIC_AVX2)
+#include <immintrin.h>
+#endif
 
 #include "kernels/kernel.h"
 #include "sys/cpu.h"
@@ -83,6 +90,28 @@ RG_INLINE void rg_vec_store(float *p, rg_vec v)
 RG_INLINE rg_vec rg_vec_all(float f)
 {
 	return f - (rg_vec){ 0 };
+}
+
+/* a * b + c, rounded once where the level has such an instruction, else twice. */
+RG_INLINE rg_vec rg_vec_fma(rg_vec a, rg_vec b, rg_vec c)
+{
+#if defined(RG_GENERIC_AVX512)
+	return (rg_vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(RG_GENERIC_AVX2)
+	return (rg_vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+	return a * b + c;
+#endif
+}
+
+/* The same for one element. */
+RG_INLINE float rg_fma(float a, float b, float c)
+{
+#if defined(RG_GENERIC_AVX512) || defined(RG_GENERIC_AVX2)
+	return __builtin_fmaf(a, b, c);
+#else
+	return a * b + c;
+#endif
 }
 
 typedef int32_t rg_mask __attribute__((vector_size(4 * RG_VEC), aligned(4), may_alias));

@@ -33,7 +33,7 @@ RG_INLINE void rg_panel_block(const float *a, int64_t a_row, int64_t a_step, con
 			rg_vec f = rg_vec_all(a[r * a_row + t * a_step]);
 
 			for (int v = 0; v < vecs; v++)
-				sum[r][v] += f * b[v];
+				sum[r][v] = rg_vec_fma(f, b[v], sum[r][v]);
 		}
 	}
 	for (int r = 0; r < rows; r++, y += y_row) {

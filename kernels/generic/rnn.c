@@ -267,7 +267,7 @@ static void add_row(float *restrict x, const float *restrict y, int64_t n)
 static void add_product_row(float *restrict x, const float *restrict a, const float *restrict b, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
-		x[i] += a[i] * b[i];
+		x[i] = rg_fma(a[i], b[i], x[i]);
 }
 
 /* gate: what the state gives; x: what the input gives, with the biases. */
@@ -573,7 +573,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 }
 
 #define K(OP) \
-	{ .op_type = OP, .domain = "", .name = RG_LEVEL_NAME("steps"), .isa = RG_LEVEL_ISA, .flags = RG_LEVEL_NEW, \
+	{ .op_type = OP, .domain = "", .name = RG_LEVEL_NAME("steps"), .isa = RG_LEVEL_ISA, \
 	  .rank = 20 + RG_LEVEL_RANK, .supports = supports, .scratch_bytes = scratch_bytes, \
 	  .prepared_bytes = prepared_bytes, .prepare = prepare, .packs = 1u << 1 | 1u << 2, .run = run }
 static const struct rg_kernel kernels[] = {
