@@ -16,8 +16,10 @@ struct rg_par {
 	int lanes; /* >= 1 */
 	/*
 	 * Splits items [0, n) into chunks of at least `grain` items and runs them
-	 * on the lanes; returns when all are done. Chunks are contiguous, handed
-	 * out in order; with n <= grain everything runs on the caller. A kernel
+	 * on the lanes; returns when all are done. A lane begins with its own part
+	 * of the items, in order, the same for every loop of this length, and ends
+	 * with what is left of the others'. With n <= grain everything runs on the
+	 * caller. A kernel
 	 * picks `grain` so that a chunk is worth waking a lane (about 20 us).
 	 * Not re-entrant: fn must not call run again.
 	 */

@@ -28,17 +28,17 @@ RG_INLINE int64_t rg_cut_part(int64_t all, int64_t n)
 }
 
 /*
- * What `lanes` lanes take for blocks of r x c: all the work spread evenly, and a quarter of a
- * block, which is what they wait for each other in the end. A machine that does other work
- * too makes them wait longer, so that smaller blocks are better than this says.
+ * What `lanes` lanes take for blocks of r x c: as many blocks one after the other as the lane
+ * with the most of them has, and a quarter of one, since lanes are not equally fast. A machine
+ * that does other work too makes them wait longer, so that smaller blocks are better than this
+ * says.
  */
 RG_INLINE double rg_cut_cost(const struct rg_cut *cut, int64_t r, int64_t c, int lanes)
 {
-	double rows = (double)cut->all_rows, cols = (double)cut->all_cols;
-	double all = cut->tile * rows * cols + cut->row * rows * (double)rg_ceil_div(cut->all_cols, c) +
-		     cut->col * cols * (double)rg_ceil_div(cut->all_rows, r);
+	int64_t blocks = rg_ceil_div(cut->all_rows, r) * rg_ceil_div(cut->all_cols, c);
+	double block = cut->tile * (double)(r * c) + cut->row * (double)r + cut->col * (double)c;
 
-	return all / lanes + (cut->tile * (double)(r * c) + cut->row * (double)r + cut->col * (double)c) / 4;
+	return block * ((double)rg_ceil_div(blocks, lanes) + 0.25);
 }
 
 /* Sets rows and cols. With one lane: blocks as large as they may be. */
@@ -52,7 +52,7 @@ RG_INLINE void rg_cut_blocks(struct rg_cut *cut, int lanes)
 	cut->cols = rg_cut_part(cut->all_cols, col_blocks);
 	if (lanes < 2)
 		return;
-	for (int64_t i = row_blocks; i <= cut->all_rows && i < row_blocks + 8 * lanes; i += 1 + i / 2) {
+	for (int64_t i = row_blocks; i <= cut->all_rows && i < row_blocks + 8 * lanes; i += 1 + i / 4) {
 		for (int64_t j = col_blocks; j <= cut->all_cols && j < col_blocks + 8 * lanes; j += 1 + j / 4) {
 			int64_t r = rg_cut_part(cut->all_rows, i), c = rg_cut_part(cut->all_cols, j);
 			double cost = rg_cut_cost(cut, r, c, lanes);

@@ -60,7 +60,7 @@ static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_er
 	j->width += (j->kw - 1) * j->dw + 4; /* turned by fours */
 	if (__builtin_mul_overflow(j->ring, j->width, &floats) || floats > INT32_MAX / 64)
 		return rg_error_set(err, -EOVERFLOW, "the rows of a kernel are too long");
-	j->lane_floats = (floats + out_width + w->kernel_count + 1) * RG_VEC;
+	j->lane_floats = rg_lane_room((floats + out_width + w->kernel_count + 1) * RG_VEC);
 	j->bands = 1;
 	if (j->blocks * w->batch < 4 * (int64_t)lanes && lanes > 1)
 		j->bands = 4 * (int64_t)lanes / (j->blocks * w->batch > 0 ? j->blocks * w->batch : 1);

@@ -74,6 +74,13 @@ RG_INLINE int64_t rg_ceil_div(int64_t a, int64_t b)
 	return (a + b - 1) / b;
 }
 
+/* Room of a lane in floats, in whole pairs of cache lines: the processor fetches the other of a
+ * pair too, and lanes that wrote to one would take it from each other all the time. */
+RG_INLINE int64_t rg_lane_room(int64_t floats)
+{
+	return rg_ceil_div(floats, 32) * 32;
+}
+
 /* RG_VEC floats at any address of a float. */
 typedef float rg_vec __attribute__((vector_size(4 * RG_VEC), aligned(4), may_alias));
 

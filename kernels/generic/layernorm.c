@@ -93,7 +93,7 @@ static void add_skip(const struct job *j, int64_t r, float *restrict to)
 static void work(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct job *j = arg;
-	float *room = j->scratch ? j->scratch + (int64_t)lane * 3 * j->n : NULL;
+	float *room = j->scratch ? j->scratch + lane * rg_lane_room(3 * j->n) : NULL;
 
 	for (int64_t r = begin; r < end; r++) {
 		const float *x = j->x + r * j->n, *scale = factor_row(j, &j->scale, r, room);
@@ -221,7 +221,7 @@ static size_t scratch_rows(const struct rg_call *c, int lanes)
 
 	if (!setup(c, simple, &j, &rows) || ((!has(c, 1) || j.scale.same) && (simple || !has(c, 2) || j.bias.same)))
 		return 0;
-	return (size_t)lanes * 3 * (size_t)j.n * sizeof(float);
+	return (size_t)(lanes * rg_lane_room(3 * j.n)) * sizeof(float);
 }
 
 static int run_layer(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
@@ -270,7 +270,7 @@ static bool supports_skip(const struct rg_call *c)
 
 static size_t scratch_skip(const struct rg_call *c, int lanes)
 {
-	return (size_t)lanes * 3 * (size_t)c->in[0].shape.dim[c->in[0].shape.rank - 1] * sizeof(float);
+	return (size_t)(lanes * rg_lane_room(3 * c->in[0].shape.dim[c->in[0].shape.rank - 1])) * sizeof(float);
 }
 
 static int run_skip(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)

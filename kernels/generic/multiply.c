@@ -602,7 +602,9 @@ static void do_block(struct lane *l, int64_t row_block, int64_t col_block)
 	}
 }
 
-/* Items are blocks of the one product, rows outside: what is packed of A serves a row of blocks. */
+/* Items are blocks of the one product. Rows outside where A is packed: what is packed serves a
+ * row of blocks. Else columns outside: a lane has columns of its own, and so a part of the
+ * weights, which stays in its caches from call to call where there is room. */
 static void work_blocks(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct rg_multiply *mul = arg;
@@ -611,8 +613,12 @@ static void work_blocks(void *arg, int64_t begin, int64_t end, int lane)
 
 	start_lane(&l, mul, lane);
 	l.packed_b = p->pack_b ? (p->pack_b_how == RG_PACK_SHARED ? mul->scratch : NULL) : mul->b.packed;
-	for (int64_t i = begin; i < end; i++)
-		do_block(&l, i / p->col_blocks, i % p->col_blocks);
+	for (int64_t i = begin; i < end; i++) {
+		if (p->pack_a)
+			do_block(&l, i / p->col_blocks, i % p->col_blocks);
+		else
+			do_block(&l, i % p->row_blocks, i / p->row_blocks);
+	}
 }
 
 /* Items are whole products. */

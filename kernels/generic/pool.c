@@ -165,7 +165,7 @@ RG_INLINE void plane(const struct job *j, const float *x, float *restrict y, flo
 
 static int64_t lane_floats(const struct job *j)
 {
-	return j->wide + 2 * (j->ow + 1);
+	return rg_lane_room(j->wide + 2 * (j->ow + 1));
 }
 
 RG_INLINE void planes(const struct job *j, int64_t begin, int64_t end, int lane, const bool max)
@@ -195,7 +195,7 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 
 	if (setup(c, &j, &err) || j.ow < 1)
 		return 0;
-	return (size_t)(j.ow + lanes * lane_floats(&j)) * sizeof(float);
+	return (size_t)(rg_lane_room(j.ow) + lanes * lane_floats(&j)) * sizeof(float);
 }
 
 static int run(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
@@ -211,7 +211,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	j.x = c->in[0].data;
 	j.y = c->out[0].data;
 	j.columns = c->scratch;
-	j.rows = j.columns + j.ow;
+	j.rows = j.columns + rg_lane_room(j.ow);
 	for (int64_t i = 0; i < j.ow; i++) {
 		int64_t x0 = i * j.sw - j.left;
 

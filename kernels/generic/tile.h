@@ -28,7 +28,7 @@ enum {
 	 * (model 207), two 94 %. Four with AVX2 are 3 % slower than two there.
 	 */
 	RG_TILE_STEPS = RG_VEC == 16 ? 4 : 2,
-	/* Rows of the next panel that such a turn fetches (struct rg_tile, next). */
+	/* Whether such a turn fetches what comes next (struct rg_tile, next). */
 	RG_TILE_FETCHES = RG_VEC == 16,
 };
 
@@ -65,10 +65,10 @@ struct rg_tile {
 	bool add;                   /* to what is there: not the first block of k */
 	bool last;                  /* block of k: the epilogue is due */
 	const struct rg_epilogue *e;
-	/* Rows of B that will be read soon, which the loop fetches into L2, one in RG_TILE_STEPS steps
-	 * of k; NULL: none. Only where RG_TILE_FETCHES. */
+	/* What will be read soon, which the loop fetches into L2, three lines in RG_TILE_STEPS steps of
+	 * k (two are a row of B); NULL: nothing. Only where RG_TILE_FETCHES. */
 	const float *next;
-	int64_t next_step;          /* floats from one to the next */
+	int64_t next_step;          /* floats from three lines to the next three */
 };
 
 /* A tile that is not a whole number of vectors wide: from a copy, element by element. */
@@ -178,7 +178,7 @@ RG_INLINE void rg_tile_run(int64_t k, const float *a, int64_t a_stride, const fl
 			   const struct rg_tile *t, const int rows, const int vecs, const bool by_row,
 			   const int ahead)
 {
-	const bool fetches = RG_TILE_FETCHES && vecs == RG_TILE_VECS && !ahead;
+	const bool fetches = RG_TILE_FETCHES && !ahead;
 	const float *next = t->next ? t->next : b;
 	int64_t next_step = t->next ? t->next_step : 0, i = 0;
 	rg_vec sum[RG_TILE_ROWS][RG_TILE_VECS];
@@ -191,8 +191,8 @@ RG_INLINE void rg_tile_run(int64_t k, const float *a, int64_t a_stride, const fl
 			__builtin_prefetch(t->c + r * t->c_row + v, 1, RG_VEC == 16 ? 2 : 3);
 	for (; i + RG_TILE_STEPS <= k; i += RG_TILE_STEPS, next += next_step)
 		_Pragma("GCC unroll 4") for (int s = 0; s < RG_TILE_STEPS; s++, b += b_step) {
-			if (fetches && s % 2 == 0 && s / 2 * 16 < RG_TILE_COLS)
-				__builtin_prefetch(next + s / 2 * 16, 0, 2);
+			if (fetches && s < 3)
+				__builtin_prefetch(next + s * 16, 0, 2);
 			rg_tile_step(sum, by_row ? a + i + s : a + (i + s) * a_stride, by_row ? a_stride : 1, b,
 				     ahead * b_step, rows, vecs);
 		}

@@ -37,7 +37,7 @@
 #include "kernels/generic/turn.h"
 #include "kernels/tables.h"
 
-enum { OUT = 4, IN = 6, FREQ = IN * IN };
+enum { OUT = 4, IN = 6, FREQ = IN * IN, PAGE_FLOATS = 1024 };
 
 struct job {
 	struct rg_window w;
@@ -107,7 +107,7 @@ static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_er
 		return rg_error_set(err, -EOVERFLOW, "the transformed input is too large");
 	j->p.floats = rg_ceil_div(plane, 16) * 16;
 	sums = FREQ * j->mc * RG_TILE_COLS;
-	j->lane_floats = j->p.floats > sums ? j->p.floats : sums;
+	j->lane_floats = rg_lane_room(rg_max(j->p.floats, sums));
 	return 0;
 }
 
@@ -332,7 +332,7 @@ static void work_out(void *arg, int64_t begin, int64_t end, int lane)
 		int64_t tile = item % j->panel_blocks * RG_TILE_COLS, n = rg_min(j->tiles - tile, RG_TILE_COLS);
 		struct places places;
 		struct rg_tile t = { .c_row = RG_TILE_COLS, .cols = n > RG_VEC ? RG_TILE_COLS : RG_VEC, .last = true,
-				     .e = &none };
+				     .e = &none, .next_step = RG_TILE_STEPS * j->mr };
 
 		for (int f = 0; f < FREQ; f++) {
 			const float *v = j->v + f * j->w.c_in * j->row + tile, *next = v + j->w.c_in * j->row;
@@ -342,9 +342,13 @@ static void work_out(void *arg, int64_t begin, int64_t end, int lane)
 				/* of the next product: rows are too far apart for the hardware to see */
 				for (int64_t to = rg_min(k + share, j->w.c_in); k < to; k++)
 					__builtin_prefetch(next + k * j->row, 0, 3);
+				const float *u = j->packed + f * floats + m * j->w.c_in;
+
+				/* weights, four times as many as without the transform, often come from memory, and
+				 * the hardware looks no further than a page */
+				t.next = u + PAGE_FLOATS;
 				t.c = sums + (f * j->mc + m - m0) * RG_TILE_COLS;
-				rg_multiply_tile(rg_min(j->mr, m1 - m), j->w.c_in, j->packed + f * floats + m * j->w.c_in, j->mr,
-						 false, v, j->row, &t);
+				rg_multiply_tile(rg_min(j->mr, m1 - m), j->w.c_in, u, j->mr, false, v, j->row, &t);
 			}
 		}
 		find_places(j, tile, n, &places);

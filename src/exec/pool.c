@@ -7,7 +7,8 @@
  *     ▼  └──withdraw──┘
  *   ASLEEP ──post, wake──► POSTED
  *
- * The caller posts a job, works on it as lane 0, and when no chunk is left
+ * Each lane has a share of the chunks of a job, and takes from the others' when its own is
+ * done. The caller posts a job, works on it as lane 0, and when no chunk is left
  * withdraws it from every lane that has not taken it yet: a lane that is slow
  * to wake costs nothing. Only lanes that took the job are waited for. A lane
  * that took a job reads the job's fields after the exchange that took it, so
@@ -31,14 +32,15 @@
 #include "sys/topology.h"
 
 /* How long a lane looks for work before it sleeps: about what a wake-up costs. */
-#define SPIN_NS 20000
-/* Chunks a lane, so that a lane which was held up leaves its share to others. */
-#define CHUNKS_PER_LANE 4
+#define SPIN_NS 100000
+/* The least that is taken of a lane's share, as a part of it. */
+#define CHUNKS_PER_LANE 32
 
 enum lane_state { IDLE, ASLEEP, POSTED, TAKEN, TAKEN_WAITED, STOP };
 
 struct lane {
 	_Alignas(64) _Atomic uint32_t state;
+	_Alignas(64) _Atomic uint64_t share; /* of the job: the chunks that nobody has; share_of() */
 	_Alignas(64) struct rg_pool *pool;
 	pthread_t thread;
 	int index;
@@ -56,7 +58,7 @@ struct rg_pool {
 	rg_par_fn *fn;
 	void *arg;
 	int64_t n, n_chunks;
-	_Alignas(64) _Atomic int64_t next_chunk;
+	int n_shares;         /* lanes that have one: 0 .. n_shares - 1 */
 	_Alignas(64) struct lane lanes[];
 };
 
@@ -79,27 +81,58 @@ static void futex_wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Works on chunks until none is left. */
+/* Chunks [begin, end) in one word. */
+static uint64_t share_of(uint32_t begin, uint32_t end)
+{
+	return (uint64_t)begin << 32 | end;
+}
+
+/*
+ * Takes chunks from what is left of a share: its owner the first half, another lane the last.
+ * So a lane makes few calls, the last ones are short, and one that was held up, or runs at
+ * half the speed, leaves what it has not begun to others (guided self-scheduling, Polychronopoulos
+ * and Kuck 1987, with a share a lane). false: nothing is left.
+ */
+static bool take_chunks(struct lane *l, bool own, int64_t *begin, int64_t *end)
+{
+	uint64_t was = atomic_load_explicit(&l->share, memory_order_relaxed);
+
+	for (;;) {
+		uint32_t b = (uint32_t)(was >> 32), e = (uint32_t)was, half = b < e ? (e - b + 1) / 2 : 0;
+
+		if (!half)
+			return false;
+		if (atomic_compare_exchange_weak_explicit(&l->share, &was,
+							  own ? share_of(b + half, e) : share_of(b, e - half),
+							  memory_order_relaxed, memory_order_relaxed)) {
+			*begin = own ? b : e - half;
+			*end = own ? b + half : e;
+			return true;
+		}
+	}
+}
+
+/*
+ * Works on the lane's own share, then on what is left of the others'. A lane has the same
+ * items each time that a loop of this length runs, and about the same part of a tensor in the
+ * loop that writes it and in the loop that reads it, so that what is read lies in its own
+ * caches.
+ */
 static void work(struct rg_pool *p, int lane)
 {
-	int64_t base = p->n / p->n_chunks, rest = p->n % p->n_chunks, chunk;
+	int64_t base = p->n / p->n_chunks, rest = p->n % p->n_chunks, begin, end;
 	rg_pool_watch_fn *watch = p->watch;
 	uint64_t start = 0;
 	bool any = false;
 
-	for (;;) {
-		int64_t begin, count;
-
-		chunk = atomic_fetch_add_explicit(&p->next_chunk, 1, memory_order_relaxed);
-		if (chunk >= p->n_chunks)
-			break;
-		if (!any && watch)
-			start = rg_clock_now_ns();
-		any = true;
-		/* The first `rest` chunks are one item longer. */
-		begin = chunk * base + (chunk < rest ? chunk : rest);
-		count = base + (chunk < rest);
-		p->fn(p->arg, begin, begin + count, lane);
+	for (int i = 0; i < p->n_shares; i++) {
+		while (take_chunks(&p->lanes[(lane + i) % p->n_shares], i == 0, &begin, &end)) {
+			if (!any && watch)
+				start = rg_clock_now_ns();
+			any = true;
+			/* The first `rest` chunks are one item longer. */
+			p->fn(p->arg, begin * base + (begin < rest ? begin : rest), end * base + (end < rest ? end : rest), lane);
+		}
 	}
 	if (any && watch)
 		watch(p->watch_ctx, lane, start, rg_clock_now_ns());
@@ -194,7 +227,12 @@ static void pool_run(const struct rg_par *par, int64_t n, int64_t grain, rg_par_
 	p->arg = arg;
 	p->n = n;
 	p->n_chunks = n_chunks;
-	atomic_store_explicit(&p->next_chunk, 0, memory_order_relaxed);
+	p->n_shares = helpers + 1;
+	for (i = 0; i <= helpers; i++)
+		atomic_store_explicit(&p->lanes[i].share,
+				      share_of((uint32_t)(n_chunks * i / (helpers + 1)),
+					       (uint32_t)(n_chunks * (i + 1) / (helpers + 1))),
+				      memory_order_relaxed);
 	for (i = 1; i <= helpers; i++)
 		post(&p->lanes[i]);
 	work(p, 0);
