@@ -222,6 +222,8 @@ static void pool_run(const struct rg_par *par, int64_t n, int64_t grain, rg_par_
 		fn(arg, 0, n, 0);
 		return;
 	}
+	if (n_chunks > par->lanes) /* as many for each lane */
+		n_chunks -= n_chunks % par->lanes;
 	helpers = n_chunks < par->lanes ? (int)n_chunks - 1 : par->lanes - 1;
 	p->fn = fn;
 	p->arg = arg;

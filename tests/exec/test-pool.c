@@ -108,10 +108,49 @@ static void test_stress(void **state)
 		check_job(rg_pool_par(p), j, rg_rng_integer(rng, (uint64_t)i * 4 + 2, 0, 300),
 			  rg_rng_integer(rng, (uint64_t)i * 4 + 3, 1, 40));
 		if (pause < 4)
-			usleep((useconds_t)(pause * 15));
+			usleep((useconds_t)(pause * 75));
 	}
 	rg_pool_free(p);
 	free(j);
+}
+
+/* Lane 0 begins with the first items, and lane 1, if it comes, with those of the second half. */
+struct beginnings {
+	_Atomic int64_t first[2];
+};
+
+static void note_first(void *arg, int64_t begin, int64_t end, int lane)
+{
+	struct beginnings *b = arg;
+	int64_t none = -1;
+
+	atomic_compare_exchange_strong(&b->first[lane], &none, begin);
+	usleep(20);
+}
+
+static void test_own_share_first(void **state)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_pool *p;
+	int both = 0;
+
+	assert_int_equal(rg_pool_new(2, NULL, &p, &err), 0);
+	for (int i = 0; i < 200; i++) {
+		struct beginnings b = { { -1, -1 } };
+		int64_t n = 64 + i;
+
+		rg_pool_par(p)->run(rg_pool_par(p), n, 1, note_first, &b);
+		assert_int_equal(b.first[0], 0);
+		if (b.first[1] < 0)
+			continue;
+		both++;
+		/* unless lane 0 was there before it */
+		if (b.first[1] < n / 2 - 1)
+			fail_msg("of %d items lane 1 began with %d", (int)n, (int)b.first[1]);
+	}
+	rg_pool_free(p);
+	if (!both)
+		skip();
 }
 
 static void test_starts_and_stops(void **state)
@@ -260,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_item_once),
 		cmocka_unit_test(test_stress),
+		cmocka_unit_test(test_own_share_first),
 		cmocka_unit_test(test_starts_and_stops),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_pinning),

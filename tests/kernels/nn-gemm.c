@@ -10,8 +10,11 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "kernels/blas/blas.h"
 #include "nn-case.h"
+#include "sys/cpu.h"
 
 #define D(...) ((const int64_t[]){ __VA_ARGS__ })
 
@@ -107,12 +110,57 @@ static void test_sizes(void **state)
 	assert_true(runs > 0);
 }
 
+/* Columns of B that are the same give the same to the last bit, whichever tile, vector or rest
+ * they fall in: a product that is rounded once in one of them and twice in the next decides
+ * which of equal logits is the largest. */
+static void test_equal_columns(void **state)
+{
+	static const int64_t rows[] = { 1, 2, 3, 4, 5, 7, 13, 33 };
+	static const int64_t columns[] = { 5, 31, 100, 501 };
+	const int64_t k = 517;
+	struct rg_cpu cpu;
+	int compared = 0;
+
+	rg_cpu_detect("", &cpu);
+	for (int i = 0; i < rg_kernel_count(); i++) {
+		const struct rg_kernel *kernel = rg_kernel_at(i);
+
+		/* OpenBLAS makes no such promise */
+		if (strcmp(kernel->op_type, "MatMul") || kernel->domain[0] || !strcmp(kernel->name, "openblas") ||
+		    (kernel->isa & ~cpu.isa))
+			continue;
+		for (size_t v = 0; v < 2 * 8 * 4; v++) {
+			int64_t m = rows[v / 2 % 8], n = columns[v / 16];
+			struct nn_case t;
+			float *b, *y;
+
+			nn_start(&t, "MatMul", 13);
+			nn_input(&t, NN_UNIFORM, 2, D(m, k));
+			b = nn_input(&t, NN_UNIFORM, 2, D(k, n));
+			for (int64_t j = 0; j < k * n; j++)
+				b[j] = b[j / n * n];
+			t.variable = v % 2 ? 0 : 3;
+			assert_int_equal(nn_infer(&t, 1, NULL), 0);
+			if (nn_run(&t, kernel->name, 1 + (int)(v % 3), false, &y)) {
+				for (int64_t j = 0; j < m * n; j++)
+					if (y[j] != y[j / n * n])
+						fail_msg("%s, %d x %d x %d: row %d, column %d is %.9g, column 0 %.9g", kernel->name,
+							 (int)m, (int)k, (int)n, (int)(j / n), (int)(j % n), y[j], y[j / n * n]);
+				compared++;
+			}
+			nn_free(&t);
+		}
+	}
+	assert_true(compared > 64);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gemm),
 		cmocka_unit_test(test_matmul),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_equal_columns),
 	};
 
 	print_message("# %s\n", rg_blas_describe());
