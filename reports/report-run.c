@@ -443,6 +443,8 @@ static int operators_csv(struct rg_str *out, const struct rg_analysis *a, const 
 
 int rg_report_run(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st)
 {
+	int rc;
+
 	switch (st->format) {
 	case RG_FORMAT_JSON:
 		return rg_report_run_json(out, a, st);
@@ -450,8 +452,9 @@ int rg_report_run(struct rg_str *out, const struct rg_analysis *a, const struct 
 		return operators_csv(out, a, st);
 	case RG_FORMAT_TABLE:
 	case RG_FORMAT_MD:
-		header(out, a, st);
-		return rg_report_is_static(a->rec) ? rg_report_static_operators(out, a, st) : operators(out, a, st);
+		break;
 	}
-	return -EINVAL;
+	header(out, a, st);
+	rc = rg_report_is_static(a->rec) ? rg_report_static_operators(out, a, st) : operators(out, a, st);
+	return rc || !st->why ? rc : rg_report_why(out, a, st);
 }

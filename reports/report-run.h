@@ -26,4 +26,7 @@ void rg_report_static_latency(struct rg_str *s, const struct rg_analysis *a);
 void rg_report_static_memory(struct rg_str *s, const struct rg_analysis *a);
 int rg_report_static_operators(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st);
 
+/* report-why.c: the kernels of the operators shown, and why the plan took each. */
+int rg_report_why(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st);
+
 #endif

@@ -26,6 +26,7 @@ struct rg_style {
 	bool colour;
 	int width;               /* 0: unlimited (not a terminal) */
 	int top;                 /* operators shown; 0: all */
+	bool why;                /* and why each kernel was chosen (rg_report_run, text) */
 };
 
 /* All return 0, -ENOMEM, or -EINVAL when the format is not offered for it. */

@@ -144,13 +144,19 @@ static void draw(struct rg_app *a, struct rg_cells *c, int top, int rows)
 			a->analysis->n_ops, column_names[a->sort], a->descending ? "down" : "up",
 			a->filter[0] || a->editing ? ", filter: " : "", a->filter, a->editing ? "_" : "");
 	draw_heading(c, top + 1, name_width);
-	rg_list_scroll(l, rows - 2);
-	for (int i = l->top; i < l->n && i - l->top < rows - 2; i++) {
+	rg_list_scroll(l, rows - 3);
+	for (int i = l->top; i < l->n && i - l->top < rows - 3; i++) {
 		int y = top + 2 + i - l->top;
 
 		draw_op(c, y, &a->analysis->ops[a->order[i]], name_width);
 		if (i == l->cursor)
 			rg_cells_line_role(c, y, RG_ROLE_SELECTED);
+	}
+	if (l->n > 0) {
+		const struct rg_step_row *s = a->analysis->ops[a->order[l->cursor]].step;
+
+		rg_cells_printf(c, 1, top + rows - 1, c->width - 2, RG_ROLE_DIM, "%s: %s", s->kernel,
+				*s->kernel_reason ? s->kernel_reason : "no reason was recorded");
 	}
 	if (l->n == 0)
 		rg_cells_text(c, 2, top + 3, c->width - 4, RG_ROLE_NORMAL,

@@ -137,7 +137,7 @@ int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec, 
 struct rg_style rg_cmd_style(const struct rg_args *a)
 {
 	return (struct rg_style){
-	    .format = a->format, .colour = a->colour, .width = a->columns, .top = a->top};
+	    .format = a->format, .colour = a->colour, .width = a->columns, .top = a->top, .why = a->why};
 }
 
 /* Whether a progress line stands on the terminal. One process, one terminal. */

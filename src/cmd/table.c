@@ -46,6 +46,8 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			 "size of a picture: pixels, or columns and rows in the terminal"},
 	[RG_OPT_QUICK] = {RG_OPT_QUICK, "quick", 0, NULL, false, "a shorter, rougher measurement"},
 	[RG_OPT_ROUNDS] = {RG_OPT_ROUNDS, "rounds", 0, "N", false, "timed rounds (default 15, with --quick 7)"},
+	[RG_OPT_WHY] = {RG_OPT_WHY, "why", 0, NULL, false,
+			"also say why the plan took each kernel"},
 	[RG_OPT_STATIC] = {RG_OPT_STATIC, "static", 0, NULL, false,
 			   "plan MODEL without running it: works with operators that cannot run"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
@@ -84,9 +86,9 @@ const struct rg_cmd rg_cmds[] = {
 	 "With --static a MODEL stands in its place: it is planned and not run, nothing is kept, and the report "
 	 "gives each operator's shape, work and target (the time that the roofs of this machine allow), the memory "
 	 "plan, and what is not known; operators that cannot run are named and do not end it.",
-	 "ridge report\nridge report before --top 10\nridge report 3 --format json\n"
+	 "ridge report\nridge report before --top 10 --why\nridge report 3 --format json\n"
 	 "ridge report --static odd.onnx --dim batch=1",
-	 READING | RUNNING | O(FORMAT) | O(TOP) | O(STATIC),
+	 READING | RUNNING | O(FORMAT) | O(TOP) | O(WHY) | O(STATIC),
 	 "table json csv md", rg_cmd_report},
 	{"plot", "roofline|tail [RUN]", 1, 2, "draw a run: its Roofline, or its tail latency",
 	 "roofline: operators under one roof a memory level, log-log, sized by their share of the time.\n"

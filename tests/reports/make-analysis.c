@@ -218,6 +218,9 @@ struct rg_analysis *make_plausible(void)
 		r->steps[i].name = op[i].name;
 		r->steps[i].op_type = op[i].type;
 		r->steps[i].kernel = op[i].kernel;
+		if (!strcmp(op[i].type, "Conv"))
+			r->steps[i].kernel_reason =
+				"least estimate of 2 of rank 60: 3.56 million vector multiply-adds, 'tiled' 9.06";
 		r->steps[i].shape = op[i].shape;
 		r->steps[i].dtype = "float32";
 		fill_op(&a->ops[i], op[i].time_us * 1e3, total, op[i].mflops * 1e6, op[i].kbytes * 1e3,

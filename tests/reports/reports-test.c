@@ -107,6 +107,11 @@ static void test_golden(void **state)
 	assert_fits(rg_str_text(&s), 80, false);
 	assert_golden("report-80.golden", rg_str_text(&s));
 	rg_str_free(&s);
+	st.why = true;
+	assert_int_equal(rg_report_run(&s, a, &st), 0);
+	assert_fits(rg_str_text(&s), 80, false);
+	assert_golden("report-why-80.golden", rg_str_text(&s));
+	rg_str_free(&s);
 	st = style(RG_FORMAT_TABLE, 120);
 	assert_int_equal(rg_report_run(&s, a, &st), 0);
 	assert_fits(rg_str_text(&s), 120, false);
