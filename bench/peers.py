@@ -109,7 +109,10 @@ def start_openblas(o, threads):
     path = os.path.join(o.build, 'bench/serve-openblas')
     if not os.path.exists(path):
         raise Skip('built with -Dopenblas=disabled')
-    side = Side('OpenBLAS', [path], clean_env(threads, o.spin))
+    env = clean_env(threads, o.spin)
+    if o.openblas_core:
+        env['OPENBLAS_CORETYPE'] = o.openblas_core
+    side = Side('OpenBLAS', [path], env)
     side.ask('about')
     return side
 
@@ -354,9 +357,11 @@ def scaling(o):
 # ---- what is kept ----
 
 def write_section(o, result):
-    """Replaces the marked section of docs/benchmarks.md, or appends it."""
+    """Replaces the marked section of docs/benchmarks.md, or appends it: one for each mode, number of
+    threads, level of instructions, and core of OpenBLAS that was asked for."""
     path = os.path.join(ROOT, 'docs/benchmarks.md')
-    name = 'bench %s %d' % (result.mode, result.threads)
+    name = ' '.join(['bench', result.mode, str(result.threads), result.sides[0][2]] +
+                    ([o.openblas_core] if o.openblas_core else []))
     begin, end = '<!-- %s -->' % name, '<!-- end %s -->' % name
     with open(path) as f:
         text = f.read()
@@ -399,6 +404,7 @@ def parse():
     p.add_argument('--format', choices=['md', 'json'], default='md')
     p.add_argument('--only', action='append', default=[])
     p.add_argument('--spin', action='store_true')
+    p.add_argument('--openblas-core', metavar='NAME')
     p.add_argument('--write', action='store_true')
     p.add_argument('--quiet', '-q', action='store_true')
     p.add_argument('--build', default='build')
@@ -407,6 +413,8 @@ def parse():
     if not re.fullmatch('[1-9][0-9]*(,[1-9][0-9]*)*', o.threads):
         p.error('--threads %s: one number or more, such as 1,2' % o.threads)
     o.threads = [int(t) for t in o.threads.split(',')]
+    if o.openblas_core and o.mode not in ('gemm', 'skinny'):
+        p.error('--openblas-core: only gemm and skinny are measured against OpenBLAS')
     if o.only and o.write:
         p.error('--write puts whole tables into docs/benchmarks.md, --only measures a part of one')
     o.rounds = o.rounds or (5 if o.quick else 15)

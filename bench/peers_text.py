@@ -161,7 +161,8 @@ def about(o, result):
     text = '%s; %s, %s; ridge %s (%s, lanes %s)' % (
         datetime.date.today().isoformat(), ridge[4], ridge[2], ridge[0], revision(), ridge[3])
     if who == 'OpenBLAS':
-        text += '; %s, core %s' % (' '.join(result.sides[1][0].split()[:2]), result.sides[1][1])
+        text += '; %s, core %s%s' % (' '.join(result.sides[1][0].split()[:2]), result.sides[1][1],
+                                     ' (asked for)' if o.openblas_core else '')
     elif who:
         text += '; %s %s' % (who, result.sides[1][0])
     text += '; %d thread%s; %d rounds of %g ms or one call; spinning %s' % (
@@ -183,6 +184,7 @@ TITLES = {'gemm': 'GEMM against OpenBLAS', 'skinny': 'Skinny products against Op
 
 def section(o, result):
     threads = '' if result.mode == 'scaling' else ', %d thread%s' % (result.threads, '' if result.threads == 1 else 's')
-    return '### %s%s\n\n%s.\n\n%s' % (TITLES[result.mode], threads, about(o, result), markdown(o, result))
+    core = ', its core chosen' if o.openblas_core else ''
+    return '### %s%s%s\n\n%s.\n\n%s' % (TITLES[result.mode], core, threads, about(o, result), markdown(o, result))
 
 
