@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "compile/pass.h"
 #include "cmd/cmd.h"
 #include "graph/tensor.h"
 #include "sys/cpu.h"
@@ -371,6 +372,11 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		return set_size(a, o, value, err);
 	case RG_OPT_STATIC:
 		a->plan_only = true;
+		return 0;
+	case RG_OPT_OPTIMIZE:
+		if (!rg_parse_i64(value, 0, RG_PASS_LEVELS, &v))
+			return bad_value(o, value, "a whole number from 0 to 3", err);
+		s->optimize = (int)v;
 		return 0;
 	case RG_OPT_WHY:
 		a->why = true;

@@ -46,6 +46,9 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			 "size of a picture: pixels, or columns and rows in the terminal"},
 	[RG_OPT_QUICK] = {RG_OPT_QUICK, "quick", 0, NULL, false, "a shorter, rougher measurement"},
 	[RG_OPT_ROUNDS] = {RG_OPT_ROUNDS, "rounds", 0, "N", false, "timed rounds (default 15, with --quick 7)"},
+	[RG_OPT_OPTIMIZE] = {RG_OPT_OPTIMIZE, "optimize", 0, "LEVEL", false,
+			     "rewrite the graph before it runs: 0 not at all (default), 1 standard operators only, "
+			     "3 fused operators too"},
 	[RG_OPT_WHY] = {RG_OPT_WHY, "why", 0, NULL, false,
 			"also say why the plan took each kernel"},
 	[RG_OPT_STATIC] = {RG_OPT_STATIC, "static", 0, NULL, false,
@@ -54,7 +57,7 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 };
 
 #define RUNNING (O(THREADS) | O(SEED) | O(INPUT) | O(INPUT_RANGE) | O(SHAPE) | O(DIM) | O(KERNEL) | \
-		 O(WITHOUT_KERNEL) | O(ISA))
+		 O(WITHOUT_KERNEL) | O(ISA) | O(OPTIMIZE))
 #define RECORDING (RUNNING | O(ITERATIONS) | O(DURATION) | O(WARMUP) | O(TAG))
 #define READING (O(DB) | O(QUIET) | O(HELP))
 

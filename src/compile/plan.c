@@ -185,8 +185,13 @@ static int build(struct builder *b, struct rg_error *err)
 	rc = check_whole(b->g, err);
 	if (!rc)
 		rc = rg_fold_graph(b->g, b->opt, err);
+	if (!rc && b->opt->passes.level > 0)
+		rc = rg_passes_run(b->g, &b->opt->passes, &p->passes, err);
+	if (!rc && p->passes.n_rewritten)
+		rc = rg_fold_graph(b->g, b->opt, err); /* new nodes, new constants */
 	if (!rc)
 		rc = rg_plan_lower(b, err);
+	p->n_dead += p->passes.n_dead;
 	at = rg_clock_now_ns();
 	p->optimise_ns = at - start;
 	if (!rc)
@@ -266,6 +271,7 @@ void rg_plan_free(struct rg_plan *p)
 		return;
 	for (i = 0; i < p->n_steps; i++)
 		rg_free(p->steps[i].prepared);
+	rg_pass_log_free(&p->passes);
 	rg_arena_free(owned->arena);
 	rg_free(owned);
 }

@@ -2,8 +2,8 @@
  * From a bound graph to a plan: which kernel runs each step, and where every
  * byte lives. Nothing is allocated after this.
  *
- *   rg_plan_make: fold constants and infer shapes, drop dead nodes, turn
- *   view operators into aliases, select kernels, compute lifetimes, place
+ *   rg_plan_make: fold constants and infer shapes, rewrite the graph (pass.h),
+ *   drop dead nodes, turn view operators into aliases, select kernels, compute lifetimes, place
  *   activations and scratch in one arena, prepare (pack) weights.
  *
  * The plan borrows the graph, which must outlive it. It is read-only once made
@@ -13,6 +13,7 @@
 #define RG_COMPILE_PLAN_H
 
 #include "base/error.h"
+#include "compile/pass.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "kernels/kernel.h"
@@ -20,6 +21,7 @@
 struct rg_plan_options {
 	int lanes;              /* threads that will run it; >= 1 */
 	uint32_t isa;           /* bits that may be used */
+	struct rg_pass_options passes; /* level 0: the graph runs as it is */
 	int n_overrides;        /* --kernel OP=NAME */
 	struct { const char *op; const char *kernel; } *overrides; /* op: type or node name */
 	/* --without-kernel: kernels of these names are not chosen, for no operator, unless an
@@ -92,6 +94,7 @@ struct rg_plan {
 	int *views;                     /* their node indices */
 	int n_dynamic;                  /* steps on the dynamic path */
 	int n_unsupported;              /* steps that cannot run: the plan is for analysis only */
+	struct rg_pass_log passes;      /* what the graph passes did and declined */
 	int n_folded;                   /* nodes computed at plan time */
 	int n_dead;                     /* nodes that no output needs */
 	int n_edges;

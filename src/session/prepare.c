@@ -158,6 +158,7 @@ static int plan(const struct rg_session_options *o, struct rg_prepared *p, struc
 
 	po.lanes = p->threads;
 	po.isa = p->isa;
+	po.passes.level = o->optimize;
 	po.input_value = input_value;
 	po.input_ctx = p;
 	po.release = true; /* the graph is planned once */

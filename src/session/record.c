@@ -291,6 +291,7 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	rg_facts_machine(&f, &p->cpu, &p->topo);
 	rg_facts_text(&f, "session.static", p->exec ? "no" : "yes", RG_PROV_DECLARED, "--static: planned, not run");
 	rg_facts_text(&f, "session.pinned", p->pinned ? "yes" : "no", RG_PROV_MEASURED, "one lane a CPU");
+	rg_facts_integer(&f, "session.optimize", p->plan->passes.level, "", RG_PROV_DECLARED, "--optimize");
 	rg_facts_text(&f, "session.isa", rg_isa_level_name(p->isa), RG_PROV_DECLARED, "what --isa left of the CPU's");
 	rg_facts_integer(&f, "model.params", p->params, "", model, "initialisers of the graph as read, tied ones once");
 	rg_facts_integer(&f, "model.weight_bytes", rg_graph_weight_bytes(g), "bytes", model, "constants in use");

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
+#include "base/str.h"
 
 static const char *place_name(enum rg_place p)
 {
@@ -201,6 +203,34 @@ out:
 	return rc;
 }
 
+/* What the graph passes did and declined: "Relu into /conv1/Conv (conv-epilogue)". */
+static int put_passes(struct rg_store *s, int64_t run, const struct rg_pass_log *log, struct rg_error *err)
+{
+	struct rg_note_row *rows = rg_calloc((size_t)log->n_notes + 1, sizeof(*rows));
+	struct rg_arena *arena = rg_arena_new();
+	int rc = rows && arena ? 0 : rg_error_nomem(err, (size_t)log->n_notes * sizeof(*rows));
+
+	for (int i = 0; i < log->n_notes && !rc; i++) {
+		const struct rg_pass_note *p = &log->notes[i];
+		struct rg_str text = { 0 };
+
+		if (p->decline)
+			rg_str_printf(&text, "%s not into %s: %s (%s)", p->op_type, p->into, rg_decline_name(p->decline), p->pass);
+		else
+			rg_str_printf(&text, "%s into %s (%s)", p->op_type, p->into, p->pass);
+		rows[i] = (struct rg_note_row){ p->decline ? "not-fused" : "fused", p->node,
+						text.failed ? NULL : rg_arena_strdup(arena, rg_str_text(&text)) };
+		if (!rows[i].text)
+			rc = rg_error_nomem(err, text.len);
+		rg_str_free(&text);
+	}
+	if (!rc && log->n_notes)
+		rc = rg_store_put_notes(s, run, rows, log->n_notes, err);
+	rg_arena_free(arena);
+	rg_free(rows);
+	return rc;
+}
+
 static int put_notes(struct rg_store *s, int64_t run, const struct rg_prepared *p, struct rg_error *err)
 {
 	const struct rg_plan *plan = p->plan;
@@ -237,5 +267,7 @@ int rg_rows_put_plan(struct rg_store *s, int64_t run, const struct rg_prepared *
 		rc = put_steps(s, run, p, err);
 	if (!rc)
 		rc = put_notes(s, run, p, err);
+	if (!rc)
+		rc = put_passes(s, run, &p->plan->passes, err);
 	return rc;
 }

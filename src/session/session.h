@@ -31,6 +31,7 @@ struct rg_session_options {
 	uint64_t seed;
 	const char *tag;           /* "" */
 	uint32_t isa;              /* 0: all that the CPU has */
+	int optimize;              /* --optimize: level of the graph passes (compile/pass.h); 0 none */
 	int n_inputs;
 	struct rg_input_file *inputs;
 	int n_ranges;

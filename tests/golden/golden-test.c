@@ -33,6 +33,7 @@
 struct golden_model {
 	const char *name;
 	int lanes;
+	int level;                 /* of the graph passes; 0 none */
 };
 
 /* One case of a model's file. */
@@ -281,9 +282,9 @@ static void check_outputs(const struct rg_graph *g, struct rg_exec *e, const str
 	}
 }
 
-static void run_case(const char *path, const struct golden_case *c, int lanes)
+static void run_case(const char *path, const struct golden_case *c, int lanes, int level)
 {
-	struct rg_plan_options opt = { .lanes = lanes };
+	struct rg_plan_options opt = { .lanes = lanes, .passes.level = level };
 	struct rg_model *model = NULL;
 	struct rg_plan *plan = NULL;
 	struct rg_exec *e = NULL;
@@ -335,7 +336,7 @@ static void test_model(void **state)
 		/* Another tolerance needs a reason. */
 		assert_true(!atol || *string_of(one, "why"));
 		snprintf(c.label, sizeof(c.label), "%s, case %zu", m->name, i + 1);
-		run_case(path, &c, m->lanes);
+		run_case(path, &c, m->lanes, m->level);
 	}
 	json_decref(golden);
 }
@@ -378,6 +379,14 @@ static struct golden_model models[] = {
 	{ "builtin-bert-base", 2 },
 	{ "builtin-gpt2", 2 },
 	{ "builtin-lstm", 2 },
+	/* rewritten by the graph passes */
+	{ "ppocr-v4-det", 2, RG_PASS_LEVELS },
+	{ "ppocr-v4-rec", 2, RG_PASS_LEVELS },
+	{ "ppocr-v2-cls", 2, RG_PASS_LEVELS },
+	{ "basic-pitch", 2, RG_PASS_LEVELS },
+	{ "builtin-mobilenet-v2", 2, RG_PASS_LEVELS },
+	{ "builtin-resnet50", 2, RG_PASS_LEVELS },
+	{ "builtin-unet", 2, RG_PASS_LEVELS },
 };
 #define N_MODELS (sizeof(models) / sizeof(models[0]))
 
@@ -387,8 +396,8 @@ int main(void)
 	char names[N_MODELS][64];
 
 	for (size_t i = 0; i < N_MODELS; i++) {
-		snprintf(names[i], sizeof(names[i]), "%s on %d lane%s", models[i].name, models[i].lanes,
-			 models[i].lanes == 1 ? "" : "s");
+		snprintf(names[i], sizeof(names[i]), "%s on %d lane%s%s", models[i].name, models[i].lanes,
+			 models[i].lanes == 1 ? "" : "s", models[i].level ? ", optimised" : "");
 		tests[i] = (struct CMUnitTest){ .name = names[i], .test_func = test_model,
 						.initial_state = &models[i] };
 	}

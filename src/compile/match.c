@@ -1,0 +1,193 @@
+/* See match.h. */
+#include "compile/match.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static bool is_const(const struct rg_graph *g, int value)
+{
+	return g->values[value].origin != RG_CONST_NONE;
+}
+
+/* Nodes that outputs need, from the last one back; what is constant needs nobody. */
+static void mark_live(struct rg_match *m, unsigned char *needed)
+{
+	const struct rg_graph *g = m->g;
+
+	for (int i = 0; i < g->n_outputs; i++)
+		needed[g->outputs[i]] = 1;
+	for (int i = g->n_nodes - 1; i >= 0; i--) {
+		const struct rg_node *n = &g->nodes[i];
+
+		for (int k = 0; k < n->n_out; k++)
+			if (n->out[k] >= 0 && needed[n->out[k]] && !is_const(g, n->out[k]))
+				m->live[i] = 1;
+		for (int k = 0; k < n->n_in && m->live[i]; k++)
+			if (n->in[k] >= 0)
+				needed[n->in[k]] = 1;
+		for (int k = 0; k < n->n_captured && m->live[i]; k++)
+			needed[n->captured[k]] = 1;
+	}
+}
+
+static void read_by(struct rg_match *m, int value, int node, int *used)
+{
+	if (value < 0)
+		return;
+	m->uses[*used] = (struct rg_match_use){ node, m->first_use[value] };
+	m->first_use[value] = (*used)++;
+	m->n_uses[value]++;
+}
+
+int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, struct rg_pass_log *log,
+		   struct rg_error *err)
+{
+	size_t n = (size_t)g->n_values + 1, all = 1;
+	unsigned char *needed = rg_calloc(n, 1);
+	int used = 0;
+
+	*m = (struct rg_match){ .g = g, .pass = pass, .log = log, .n_nodes = g->n_nodes };
+	for (int i = 0; i < g->n_nodes; i++)
+		all += (size_t)g->nodes[i].n_in + (size_t)g->nodes[i].n_captured;
+	m->live = rg_calloc((size_t)g->n_nodes + 1, 1);
+	m->gone = rg_calloc((size_t)g->n_nodes + 1, 1);
+	m->first_use = rg_calloc(n, sizeof(*m->first_use));
+	m->n_uses = rg_calloc(n, sizeof(*m->n_uses));
+	m->uses = rg_calloc(all, sizeof(*m->uses));
+	if (!needed || !m->live || !m->gone || !m->first_use || !m->n_uses || !m->uses) {
+		rg_free(needed);
+		return rg_error_nomem(err, all * sizeof(*m->uses));
+	}
+	mark_live(m, needed);
+	rg_free(needed);
+	for (int v = 0; v < g->n_values; v++)
+		m->first_use[v] = -1;
+	for (int i = 0; i < g->n_nodes; i++) {
+		if (!m->live[i])
+			continue;
+		for (int k = 0; k < g->nodes[i].n_in; k++)
+			read_by(m, g->nodes[i].in[k], i, &used);
+		for (int k = 0; k < g->nodes[i].n_captured; k++)
+			read_by(m, g->nodes[i].captured[k], i, &used);
+	}
+	return 0;
+}
+
+/* Nodes are in topological order: what a dropped one made is missing before it is read. */
+static int drop_dead_readers(struct rg_match *m, struct rg_error *err)
+{
+	const struct rg_graph *g = m->g;
+	unsigned char *missing = rg_calloc((size_t)g->n_values + 1, 1);
+
+	if (!missing)
+		return rg_error_nomem(err, (size_t)g->n_values);
+	for (int i = 0; i < m->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i].n_out && m->gone[i]; k++)
+			if (g->nodes[i].out[k] >= 0)
+				missing[g->nodes[i].out[k]] = 1;
+	for (int i = m->n_nodes; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i].n_out; k++)
+			if (g->nodes[i].out[k] >= 0)
+				missing[g->nodes[i].out[k]] = 0;
+	for (int i = 0; i < m->n_nodes; i++) {
+		const struct rg_node *n = &g->nodes[i];
+		bool reads = false;
+
+		for (int k = 0; k < n->n_in && !m->live[i]; k++)
+			reads = reads || (n->in[k] >= 0 && missing[n->in[k]] && !is_const(g, n->in[k]));
+		for (int k = 0; k < n->n_captured && !m->live[i]; k++)
+			reads = reads || (missing[n->captured[k]] && !is_const(g, n->captured[k]));
+		if (!reads || m->gone[i])
+			continue;
+		m->gone[i] = 1;
+		m->log->n_dead++;
+		for (int k = 0; k < n->n_out; k++)
+			if (n->out[k] >= 0)
+				missing[n->out[k]] = 1;
+	}
+	rg_free(missing);
+	return 0;
+}
+
+int rg_match_end(struct rg_match *m, int rc, struct rg_error *err)
+{
+	if (!rc && m->n_rewrites)
+		rc = drop_dead_readers(m, err);
+	if (!rc && m->n_rewrites)
+		rc = rg_graph_drop_nodes(m->g, m->gone, m->n_nodes, err);
+	rg_free(m->live);
+	rg_free(m->gone);
+	rg_free(m->first_use);
+	rg_free(m->n_uses);
+	rg_free(m->uses);
+	return rc ? rc : m->n_rewrites;
+}
+
+bool rg_match_is(const struct rg_match *m, int node, const char *op_type)
+{
+	const struct rg_node *n;
+
+	if (node < 0 || node >= m->n_nodes || m->gone[node] || !m->live[node])
+		return false;
+	n = &m->g->nodes[node];
+	return !n->domain[0] && !n->unsupported && !strcmp(n->op_type, op_type);
+}
+
+enum rg_decline rg_match_inside(const struct rg_match *m, int value)
+{
+	const struct rg_value *v = &m->g->values[value];
+
+	return v->is_output ? RG_DECLINE_GRAPH_OUTPUT : m->n_uses[value] > 1 ? RG_DECLINE_SECOND_CONSUMER :
+	       v->dynamic || !v->shaped ? RG_DECLINE_DYNAMIC : RG_DECLINE_NONE;
+}
+
+int rg_match_reader(const struct rg_match *m, int node, const char *op_type, bool commutes, enum rg_decline *why)
+{
+	const struct rg_node *n = &m->g->nodes[node];
+
+	*why = RG_DECLINE_NONE;
+	for (int k = 1; k < n->n_out; k++)
+		if (n->out[k] >= 0)
+			return -1;
+	if (n->n_out < 1 || n->out[0] < 0)
+		return -1;
+	for (int u = m->first_use[n->out[0]]; u >= 0; u = m->uses[u].next) {
+		const struct rg_node *reader = &m->g->nodes[m->uses[u].node];
+
+		if (!rg_match_is(m, m->uses[u].node, op_type) ||
+		    (reader->in[0] != n->out[0] && !(commutes && reader->n_in > 1 && reader->in[1] == n->out[0])))
+			continue;
+		*why = rg_match_inside(m, n->out[0]);
+		return m->uses[u].node;
+	}
+	return -1;
+}
+
+const float *rg_match_floats(const struct rg_graph *g, int value, int64_t *count)
+{
+	const struct rg_value *v = value >= 0 ? &g->values[value] : NULL;
+
+	/* a graph input that has become a constant stays one that a caller gives */
+	if (!v || v->origin == RG_CONST_NONE || v->origin == RG_CONST_BOUND || v->dtype != RG_F32 || !v->data)
+		return NULL;
+	*count = rg_shape_count(&v->shape);
+	return v->data;
+}
+
+int rg_match_note(struct rg_match *m, int node, int into, enum rg_decline why, struct rg_error *err)
+{
+	const struct rg_node *n = &m->g->nodes[node];
+	struct rg_pass_note note = { m->pass, n->name, n->op_type, m->g->nodes[into].name, why, false };
+
+	return rg_pass_note(m->log, &note, err);
+}
+
+int rg_match_note_settled(struct rg_match *m, int node, int into, enum rg_decline why, struct rg_error *err)
+{
+	int rc = rg_match_note(m, node, into, why, err);
+
+	if (!rc)
+		m->log->notes[m->log->n_notes - 1].settled = true;
+	return rc;
+}

@@ -1,0 +1,121 @@
+/* The list of the passes, and what they note. See pass.h. */
+#include "compile/pass.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compile/passes.h"
+
+static const struct rg_pass *const passes[] = {
+	&rg_pass_conv_batchnorm,
+	&rg_pass_conv_epilogue,
+};
+enum { N_PASSES = sizeof(passes) / sizeof(passes[0]) };
+
+int rg_pass_count(void)
+{
+	return N_PASSES;
+}
+
+const struct rg_pass *rg_pass_at(int i)
+{
+	return passes[i];
+}
+
+const char *rg_decline_name(enum rg_decline d)
+{
+	static const char *const names[RG_DECLINE_COUNT] = {
+		[RG_DECLINE_NONE] = "",
+		[RG_DECLINE_SECOND_CONSUMER] = "second consumer",
+		[RG_DECLINE_GRAPH_OUTPUT] = "graph output",
+		[RG_DECLINE_NOT_CONSTANT] = "not constant",
+		[RG_DECLINE_TYPE] = "type",
+		[RG_DECLINE_BROADCASTING] = "broadcasting",
+		[RG_DECLINE_DYNAMIC] = "dynamic shape",
+		[RG_DECLINE_ATTRIBUTE] = "attribute",
+		[RG_DECLINE_KERNEL] = "no faster kernel",
+	};
+
+	return names[d];
+}
+
+void rg_pass_log_free(struct rg_pass_log *log)
+{
+	rg_free(log->notes);
+	*log = (struct rg_pass_log){ 0 };
+}
+
+int rg_pass_note(struct rg_pass_log *log, const struct rg_pass_note *note, struct rg_error *err)
+{
+	if (log->n_notes == log->room) {
+		int room = log->room ? 2 * log->room : 64;
+		struct rg_pass_note *more = rg_calloc((size_t)room, sizeof(*more));
+
+		if (!more)
+			return rg_error_nomem(err, (size_t)room * sizeof(*more));
+		if (log->n_notes)
+			memcpy(more, log->notes, (size_t)log->n_notes * sizeof(*more));
+		rg_free(log->notes);
+		log->notes = more;
+		log->room = room;
+	}
+	log->notes[log->n_notes++] = *note;
+	log->n_rewritten += note->decline == RG_DECLINE_NONE;
+	return 0;
+}
+
+static void drop_declines(struct rg_pass_log *log, int begin)
+{
+	int kept = begin;
+
+	for (int i = begin; i < log->n_notes; i++)
+		if (!log->notes[i].decline || log->notes[i].settled)
+			log->notes[kept++] = log->notes[i];
+	log->n_notes = kept;
+}
+
+static int check_disabled(const struct rg_pass_options *o, struct rg_error *err)
+{
+	for (int i = 0; i < o->n_disabled; i++) {
+		bool found = false;
+
+		for (int k = 0; k < N_PASSES; k++)
+			found = found || !strcmp(passes[k]->name, o->disabled[i]);
+		if (!found)
+			return rg_error_set(err, -EINVAL, "there is no pass '%s'", o->disabled[i]);
+	}
+	return 0;
+}
+
+static bool is_disabled(const struct rg_pass_options *o, const char *name)
+{
+	for (int i = 0; i < o->n_disabled; i++)
+		if (!strcmp(o->disabled[i], name))
+			return true;
+	return false;
+}
+
+/* Until it finds nothing: what a rewrite leaves can be the beginning of the next. Declines are noted
+ * for the last round only, which sees what is left. */
+static int run_pass(const struct rg_pass *pass, struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err)
+{
+	int begin = log->n_notes, rc;
+
+	for (;;) {
+		rc = pass->run(g, log, err);
+		if (rc <= 0)
+			return rc;
+		drop_declines(log, begin);
+	}
+}
+
+int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg_pass_log *log, struct rg_error *err)
+{
+	int rc = check_disabled(o, err);
+
+	log->level = o->level;
+	for (int k = 0; k < N_PASSES && rc >= 0; k++)
+		if (passes[k]->level <= o->level && !is_disabled(o, passes[k]->name))
+			rc = run_pass(passes[k], g, log, err);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,10 @@
+/* The passes, one a file. The order in which they run stands in pass.c. */
+#ifndef RG_COMPILE_PASSES_H
+#define RG_COMPILE_PASSES_H
+
+#include "compile/pass.h"
+
+extern const struct rg_pass rg_pass_conv_batchnorm; /* pass-conv-batchnorm.c */
+extern const struct rg_pass rg_pass_conv_epilogue;  /* pass-conv-epilogue.c */
+
+#endif

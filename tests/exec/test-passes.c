@@ -1,0 +1,410 @@
+/*
+ * Graph passes: a planted graph for each rewrite and each reason to decline; random
+ * graphs with every pass alone and all together against the graph as it is; a second
+ * round that changes nothing; every allocation failing once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "compile/fold.h"
+#include "compile/pass.h"
+#include "exec/exec.h"
+#include "make-dynamic.h"
+#include "sys/cpu.h"
+
+enum { CHANNELS = 4 };
+
+static void random_floats(struct rg_graph *g, const char *name, const char *shape, int n, uint64_t seed, float low)
+{
+	uint64_t stream = rg_rng_stream(seed, name);
+	float v[2048];
+
+	assert_true(n <= 2048);
+	for (int i = 0; i < n; i++)
+		v[i] = low + (float)rg_rng_integer(stream, (uint64_t)i, 0, 1000) / 1000;
+	make_floats(g, name, shape, v);
+}
+
+/* y = BatchNormalization(x) with parameters of its own. */
+static void make_batchnorm(struct rg_graph *g, const char *x, const char *y, uint64_t seed)
+{
+	static const char *const parts[] = { "scale", "shift", "mean", "var" };
+	char names[4][32], in[160];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s-%s", y, parts[i]);
+		random_floats(g, names[i], "4", CHANNELS, seed, i == 3 ? 0.1f : -0.5f);
+	}
+	snprintf(in, sizeof(in), "%s,%s,%s,%s,%s", x, names[0], names[1], names[2], names[3]);
+	make_node(g, "BatchNormalization", in, y);
+}
+
+static void make_conv(struct rg_graph *g, const char *x, const char *y, bool bias, uint64_t seed)
+{
+	static const int64_t pads[] = { 1, 1, 1, 1 };
+	struct rg_attr attr = ints_attr("pads", 4, pads);
+	char w[32], b[32], in[100];
+
+	snprintf(w, sizeof(w), "%s-w", y);
+	snprintf(b, sizeof(b), "%s-b", y);
+	random_floats(g, w, "4x4x3x3", CHANNELS * CHANNELS * 9, seed, -0.5f);
+	if (bias)
+		random_floats(g, b, "4", CHANNELS, seed, -0.5f);
+	snprintf(in, sizeof(in), bias ? "%s,%s,%s" : "%s,%s", x, w, b);
+	make_node_attrs(g, "Conv", in, y, 1, &attr);
+}
+
+static struct rg_plan *plan_at(struct rg_graph *g, int level, int n_disabled, const char *const *disabled)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_plan_options opt = { .lanes = 2, .passes = { level, n_disabled, disabled } };
+	struct rg_cpu cpu;
+	struct rg_plan *p;
+
+	rg_cpu_detect("", &cpu);
+	opt.isa = cpu.isa;
+	if (rg_plan_make(g, &opt, &p, &err))
+		fail_msg("%s: %s", err.where, err.message);
+	assert_int_equal(rg_plan_check(p, &err), 0);
+	return p;
+}
+
+/* Outputs of a plan, one after the other; the caller frees. */
+static float *outputs_of(const struct rg_plan *p, int *count)
+{
+	struct rg_error err = RG_ERROR_INIT;
+	const struct rg_graph *g = p->graph;
+	struct rg_exec *e;
+	float *all = calloc(1 << 16, sizeof(*all));
+
+	assert_non_null(all);
+	assert_int_equal(rg_exec_new(p, NULL, &e, &err), 0);
+	for (int i = 0; i < g->n_inputs; i++) {
+		struct rg_tensor t = rg_exec_input(e, i);
+
+		for (int64_t k = 0; k < rg_shape_count(&t.shape); k++)
+			((float *)t.data)[k] = (float)((k * 37 + i) % 101) / 50 - 1;
+	}
+	assert_int_equal(rg_exec_run(e, &err), 0);
+	*count = 0;
+	for (int i = 0; i < g->n_outputs; i++) {
+		struct rg_tensor t = rg_exec_output(e, i);
+		int64_t n = rg_shape_count(&t.shape);
+
+		assert_true(*count + n <= 1 << 16);
+		memcpy(all + *count, t.data, (size_t)n * sizeof(*all));
+		*count += (int)n;
+	}
+	rg_exec_free(e);
+	return all;
+}
+
+typedef struct rg_graph *make_fn(uint64_t seed);
+
+/* The same outputs with these passes as without. Returns the number of rewrites. */
+static int compare(make_fn *make, uint64_t seed, int level, int n_disabled, const char *const *disabled)
+{
+	struct rg_graph *plain = make(seed), *g = make(seed);
+	struct rg_plan *before = plan_at(plain, 0, 0, NULL), *after = plan_at(g, level, n_disabled, disabled);
+	int n, n_after, rewritten = after->passes.n_rewritten;
+	float *want = outputs_of(before, &n), *got = outputs_of(after, &n_after);
+
+	assert_int_equal(n, n_after);
+	assert_int_equal(before->passes.n_notes, 0);
+	assert_true(after->n_steps <= before->n_steps - rewritten);
+	for (int i = 0; i < n; i++)
+		if (!(fabsf(got[i] - want[i]) <= 1e-4f * (1 + fabsf(want[i]))))
+			fail_msg("seed %d, level %d: output %d is %.9g, not %.9g", (int)seed, level, i, got[i], want[i]);
+	free(want);
+	free(got);
+	rg_plan_free(before);
+	rg_plan_free(after);
+	rg_graph_free(plain);
+	rg_graph_free(g);
+	return rewritten;
+}
+
+/* ---- what is rewritten ---- */
+
+/* Two convolutions with BatchNormalization, added, then Relu; then one with Clip. */
+static struct rg_graph *make_block(uint64_t seed)
+{
+	static const float low = -0.5f, high = 6;
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "1x4x6x5");
+	make_conv(g, "x", "a", seed & 1, seed);
+	make_batchnorm(g, "a", "b", seed);
+	make_conv(g, "x", "c", seed & 2, seed);
+	make_batchnorm(g, "c", "d", seed);
+	make_node(g, "Add", "b,d", "e");
+	make_node(g, "Relu", "e", "f");
+	make_conv(g, "f", "h", true, seed);
+	make_floats(g, "low", "", &low);
+	make_floats(g, "high", "", &high);
+	make_node(g, "Clip", "h,low,high", "y");
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_block(void **state)
+{
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		struct rg_graph *g = make_block(seed);
+		struct rg_plan *p = plan_at(g, 3, 0, NULL);
+
+		assert_int_equal(p->n_steps, 3); /* three convolutions and nothing else */
+		assert_int_equal(p->passes.n_rewritten, 5);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		assert_int_equal(compare(make_block, seed, 3, 0, NULL), 5);
+		assert_int_equal(compare(make_block, seed, 1, 0, NULL), 2);
+	}
+}
+
+static void test_disabled(void **state)
+{
+	static const char *const one[] = { "conv-batchnorm" }, *const bad[] = { "conv-nothing" };
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_pass_log log = { 0 };
+	struct rg_graph *g = make_block(1);
+	struct rg_pass_options o = { 3, 1, bad };
+
+	assert_int_equal(compare(make_block, 1, 3, 1, one), 1); /* Clip: the others stand behind BatchNormalization */
+	assert_int_equal(rg_passes_run(g, &o, &log, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "conv-nothing"));
+	rg_pass_log_free(&log);
+	rg_graph_free(g);
+}
+
+/* ---- what is declined ---- */
+
+struct planted {
+	struct rg_graph *g;
+	const char *node;           /* output of the node that could have been fused */
+	enum rg_decline why;
+};
+
+static struct planted plant(int i)
+{
+	static const int64_t two = 2;
+	struct rg_graph *g = make_graph();
+	struct planted p = { g, "y", RG_DECLINE_NONE };
+
+	make_input(g, "x", RG_F32, i == 7 ? "1x4x6" : "1x4x6x5");
+	switch (i) {
+	case 0: /* somebody else reads the convolution */
+		make_conv(g, "x", "a", true, 1);
+		make_batchnorm(g, "a", "y", 1);
+		make_node(g, "Neg", "a", "z");
+		make_output(g, "z");
+		p.why = RG_DECLINE_SECOND_CONSUMER;
+		break;
+	case 1: /* it is an output itself */
+		make_conv(g, "x", "a", true, 1);
+		make_batchnorm(g, "a", "y", 1);
+		make_output(g, "a");
+		p.why = RG_DECLINE_GRAPH_OUTPUT;
+		break;
+	case 2: /* the mean is given at run time */
+		make_conv(g, "x", "a", true, 1);
+		make_input(g, "mean", RG_F32, "4");
+		random_floats(g, "s", "4", CHANNELS, 1, 0.5f);
+		make_node(g, "BatchNormalization", "a,s,s,mean,s", "y");
+		p.why = RG_DECLINE_NOT_CONSTANT;
+		break;
+	case 3: /* added to something smaller */
+		make_conv(g, "x", "a", true, 1);
+		make_input(g, "r", RG_F32, "4x1x1");
+		make_node(g, "Add", "a,r", "y");
+		p.why = RG_DECLINE_BROADCASTING;
+		break;
+	case 4: /* groups */
+	{
+		struct rg_attr attr = int_attr("group", two);
+
+		random_floats(g, "w", "4x2x1x1", 8, 1, -0.5f);
+		make_node_attrs(g, "Conv", "x,w", "a", 1, &attr);
+		make_node(g, "Relu", "a", "y");
+		p.why = RG_DECLINE_KERNEL;
+		break;
+	}
+	case 5: /* bounds of Clip at run time */
+		make_conv(g, "x", "a", true, 1);
+		make_input(g, "low", RG_F32, "");
+		make_node(g, "Clip", "a,low", "y");
+		p.why = RG_DECLINE_NOT_CONSTANT;
+		break;
+	default: /* Relu of an addition that somebody else reads too */
+		make_conv(g, "x", "a", true, 1);
+		make_node(g, "Add", "a,x", "b");
+		make_node(g, "Relu", "b", "y");
+		make_node(g, "Neg", "b", "z");
+		make_output(g, "z");
+		p.why = RG_DECLINE_SECOND_CONSUMER;
+	}
+	make_output(g, "y");
+	make_finish(g);
+	return p;
+}
+
+enum { N_PLANTED = 7 };
+
+static struct rg_graph *planted_graph(uint64_t i)
+{
+	return plant((int)i).g;
+}
+
+static void test_declines(void **state)
+{
+	for (int i = 0; i < N_PLANTED; i++) {
+		struct planted t = plant(i);
+		struct rg_plan *p = plan_at(t.g, 3, 0, NULL);
+		int found = 0;
+		char name[32];
+
+		snprintf(name, sizeof(name), "n:%s", t.node);
+		for (int k = 0; k < p->passes.n_notes; k++) {
+			const struct rg_pass_note *n = &p->passes.notes[k];
+
+			if (!n->decline)
+				continue;
+			found++;
+			assert_string_equal(n->node, name);
+			if (n->decline != t.why)
+				fail_msg("graph %d: %s, not %s", i, rg_decline_name(n->decline), rg_decline_name(t.why));
+		}
+		if (found != 1)
+			fail_msg("graph %d: %d declines", i, found);
+		rg_plan_free(p);
+		rg_graph_free(t.g);
+		compare(planted_graph, (uint64_t)i, 3, 0, NULL);
+	}
+}
+
+/* ---- properties ---- */
+
+/* Convolutions, BatchNormalizations, Relus and sums on values of one shape, read at random. */
+static struct rg_graph *make_any(uint64_t seed)
+{
+	struct rg_graph *g = make_graph();
+	uint64_t stream = rg_rng_stream(seed, "passes");
+	int n = 3 + (int)rg_rng_integer(stream, 0, 0, 12);
+	char names[20][16];
+
+	make_input(g, "v0", RG_F32, "1x4x5x7");
+	strcpy(names[0], "v0");
+	for (int i = 1; i <= n; i++) {
+		uint64_t at = (uint64_t)i * 4;
+		/* mostly the value before, so that patterns come up */
+		int from = rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		char in[40];
+
+		snprintf(names[i], sizeof(names[i]), "v%d", i);
+		switch (rg_rng_integer(stream, at + 2, 0, 5)) {
+		case 0: case 1: make_conv(g, names[from], names[i], i & 1, seed + (uint64_t)i); break;
+		case 2: make_batchnorm(g, names[from], names[i], seed + (uint64_t)i); break;
+		case 3: make_node(g, "Relu", names[from], names[i]); break;
+		default:
+			snprintf(in, sizeof(in), "%s,%s", names[from], names[rg_rng_integer(stream, at + 3, 0, i - 1)]);
+			make_node(g, "Add", in, names[i]);
+		}
+		if (rg_rng_integer(stream, at + 3, 0, 9) == 0)
+			make_output(g, names[i]);
+	}
+	if (!g->values[rg_graph_find_value(g, names[n])].is_output)
+		make_output(g, names[n]);
+	make_finish(g);
+	return g;
+}
+
+static void test_random(void **state)
+{
+	int rewritten = 0;
+
+	for (uint64_t seed = 0; seed < 150; seed++) {
+		rewritten += compare(make_any, seed, 3, 0, NULL);
+		for (int pass = 0; pass < rg_pass_count(); pass++) { /* each alone */
+			const char *others[8];
+			int n = 0;
+
+			for (int k = 0; k < rg_pass_count(); k++)
+				if (k != pass)
+					others[n++] = rg_pass_at(k)->name;
+			compare(make_any, seed, RG_PASS_LEVELS, n, others);
+		}
+	}
+	assert_true(rewritten > 100);
+}
+
+static void test_idempotent(void **state)
+{
+	static const struct rg_plan_options po = { .lanes = 1 };
+	static const struct rg_pass_options o = { .level = RG_PASS_LEVELS };
+
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		struct rg_error err = RG_ERROR_INIT;
+		struct rg_graph *g = seed % 4 ? make_any(seed) : make_block(seed);
+		struct rg_pass_log first = { 0 }, second = { 0 };
+		int nodes;
+
+		assert_int_equal(rg_fold_graph(g, &po, &err), 0);
+		assert_int_equal(rg_passes_run(g, &o, &first, &err), 0);
+		assert_int_equal(rg_fold_graph(g, &po, &err), 0);
+		nodes = g->n_nodes;
+		assert_int_equal(rg_passes_run(g, &o, &second, &err), 0);
+		if (second.n_rewritten)
+			fail_msg("seed %d: %s of %s again", (int)seed, second.notes[0].pass, second.notes[0].node);
+		assert_int_equal(g->n_nodes, nodes);
+		rg_pass_log_free(&first);
+		rg_pass_log_free(&second);
+		rg_graph_free(g);
+	}
+}
+
+static void test_allocation_failures(void **state)
+{
+	int fails = 0, rc;
+
+	do {
+		struct rg_error err = RG_ERROR_INIT;
+		struct rg_plan_options opt = { .lanes = 1, .passes = { .level = 3 } };
+		struct rg_graph *g = make_block(3);
+		struct rg_plan *p = NULL;
+
+		rg_alloc_fail_at((uint64_t)++fails);
+		rc = rg_plan_make(g, &opt, &p, &err);
+		rg_alloc_fail_at(0);
+		if (rc)
+			assert_int_equal(rc, -ENOMEM);
+		rg_plan_free(p);
+		rg_graph_free(g);
+	} while (rc && fails < 5000);
+	assert_int_equal(rc, 0);
+	assert_true(fails > 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_disabled),
+		cmocka_unit_test(test_declines),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_idempotent),
+		cmocka_unit_test(test_allocation_failures),
+	};
+
+	return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
+}
