@@ -24,8 +24,8 @@
 
 #include "kernels/generic/generic.h"
 
-#include "graph/contrib.h"
 #include "kernels/cache.h"
+#include "kernels/generic/conv-epilogue.h"
 #include "kernels/generic/cut.h"
 #include "kernels/generic/multiply.h"
 #include "kernels/generic/plane.h"
@@ -524,17 +524,6 @@ static void work_copy(void *arg, int64_t begin, int64_t end, int lane)
 		rg_plane_copy(&j->p, x + i * j->w.in_count, j->copy + i * j->plane);
 }
 
-/* Bias, and for FusedConv what else is done on the way to memory. */
-static bool describe_epilogue(const struct rg_call *c, struct rg_epilogue *e)
-{
-	struct rg_activation act = { .kind = RG_ACT_NONE };
-
-	*e = (struct rg_epilogue){ .alpha = 1, .beta = 1, .bias_row = 1 };
-	if (strcmp(c->node->op_type, "FusedConv") == 0 && rg_conv_activation(c->node, &act))
-		return false;
-	return rg_epilogue_activate(e, &act);
-}
-
 static int run(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	struct job j;
@@ -543,7 +532,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 
 	if (rc || rg_shape_count(&c->out[0].shape) == 0)
 		return rc;
-	describe_epilogue(c, &j.e);
+	rg_conv_epilogue(c, &j.e);
 	j.x = c->in[0].data;
 	j.wt = c->in[1].data;
 	j.packed = c->prepared;
@@ -579,7 +568,7 @@ static bool supports(const struct rg_call *c)
 	for (int i = 0; i < c->node->n_in; i++)
 		if (c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_UNDEFINED)
 			return false;
-	return describe_epilogue(c, &e) && !setup(c, false, 1, &j, &err);
+	return rg_conv_epilogue(c, &e) && !setup(c, false, 1, &j, &err);
 }
 
 /* Factors measured on AVX2 (EPYC family 23), as those of winograd.c and the depthwise kernels. */

@@ -13,6 +13,7 @@
 #include "kernels/generic/generic.h"
 
 #include "graph/window.h"
+#include "kernels/generic/conv-epilogue.h"
 #include "kernels/generic/turn.h"
 #include "kernels/tables.h"
 
@@ -28,6 +29,7 @@ struct job {
 	int64_t lane_floats;
 	const float *x, *wt, *bias;
 	float *y, *scratch;
+	struct rg_epilogue e; /* only its clip */
 };
 
 static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_error *err)
@@ -175,6 +177,9 @@ RG_INLINE void pixels(const struct job *j, const float *const *rows, int64_t at,
 				sum[p] = rg_vec_fma(f, rg_vec_load(in + p * j->sw * RG_VEC), sum[p]);
 		}
 	}
+	if (j->e.clip)
+		for (int p = 0; p < PIXELS; p++)
+			sum[p] = rg_vec_clip(sum[p], rg_vec_all(j->e.low), rg_vec_all(j->e.high));
 	for (int p = 0; p < PIXELS; p++)
 		rg_vec_store(to + p * RG_VEC, sum[p]);
 }
@@ -254,6 +259,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 
 	if (rc || rg_shape_count(&c->out[0].shape) == 0)
 		return rc;
+	rg_conv_epilogue(c, &j.e);
 	j.x = c->in[0].data;
 	j.wt = c->in[1].data;
 	j.bias = c->node->n_in > 2 ? c->in[2].data : NULL;
@@ -269,7 +275,9 @@ static bool supports(const struct rg_call *c)
 	struct rg_error err = RG_ERROR_INIT;
 	struct job j;
 
-	return c->in[0].dtype == RG_F32 && !setup(c, 1, &j, &err) && j.kh <= MAX_KERNEL_ROWS;
+	if (c->node->n_in > 3 && c->in[3].dtype != RG_UNDEFINED) /* a residual */
+		return false;
+	return c->in[0].dtype == RG_F32 && !setup(c, 1, &j, &err) && j.kh <= MAX_KERNEL_ROWS && rg_conv_epilogue(c, &j.e);
 }
 
 /* Turning a pixel of a vector of channels takes as long as five multiply-adds. */
@@ -287,8 +295,12 @@ static double cost(const struct rg_call *c)
 	return (double)j.w.batch * (double)j.blocks * (1.45 * sums + 5.4 * (in + out) * RG_VEC / 8 + 600);
 }
 
+#define K(OP, DOMAIN) \
+	{ .op_type = OP, .domain = DOMAIN, .name = RG_LEVEL_NAME("depthwise-channels"), .isa = RG_LEVEL_ISA, \
+	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, .cost = cost, .run = run }
+
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise-channels"), .isa = RG_LEVEL_ISA,
-	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, .cost = cost, .run = run },
+	K("Conv", ""),
+	K("FusedConv", RG_CONTRIB_DOMAIN),
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise_channels), kernels);

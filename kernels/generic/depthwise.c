@@ -10,6 +10,7 @@
 #include "kernels/generic/generic.h"
 
 #include "graph/window.h"
+#include "kernels/generic/conv-epilogue.h"
 #include "kernels/generic/plane.h"
 #include "kernels/tables.h"
 
@@ -23,6 +24,7 @@ struct job {
 	int64_t lane_floats; /* the plane, and where its taps lie */
 	const float *x, *wt, *bias;
 	float *y, *scratch;
+	struct rg_epilogue e; /* only its clip */
 };
 
 /* Many output channels an input channel are a matrix product. */
@@ -58,8 +60,8 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
  * which comes later; `room` says how many floats from y on may be written.
  */
 RG_INLINE void block(const struct rg_plane *p, const int64_t *taps, const float *in, const float *wt, float bias,
-		     float *y, int64_t count, int64_t cols, int64_t room, const int lines, const int vecs,
-		     const int64_t n_taps)
+		     float *y, int64_t count, int64_t cols, int64_t room, const struct rg_epilogue *e, const int lines,
+		     const int vecs, const int64_t n_taps)
 {
 	int64_t next = rg_plane_row(p);
 	const float *row[SUMS];
@@ -77,6 +79,9 @@ RG_INLINE void block(const struct rg_plane *p, const int64_t *taps, const float 
 			for (int v = 0; v < vecs; v++)
 				sum[l * vecs + v] = rg_vec_fma(f, rg_vec_load(row[l] + taps[t] + v * RG_VEC), sum[l * vecs + v]);
 	}
+	if (e->clip)
+		for (int i = 0; i < lines * vecs; i++)
+			sum[i] = rg_vec_clip(sum[i], rg_vec_all(e->low), rg_vec_all(e->high));
 	for (int l = 0; l < lines; l++, y += p->ow, room -= p->ow) {
 		if (l >= count)
 			break;
@@ -93,7 +98,7 @@ RG_INLINE void block(const struct rg_plane *p, const int64_t *taps, const float 
 }
 
 RG_INLINE void rows(const struct rg_plane *p, const int64_t *taps, const float *plane, const float *wt, float bias,
-		    float *y, const int64_t n_taps)
+		    float *y, const struct rg_epilogue *e, const int64_t n_taps)
 {
 	int64_t lines = p->ow > 2 * RG_VEC ? 2 : p->ow > RG_VEC ? 4 : 8, wide = SUMS / lines * RG_VEC;
 
@@ -106,17 +111,17 @@ RG_INLINE void rows(const struct rg_plane *p, const int64_t *taps, const float *
 			float *to = y + r * p->ow + at;
 
 			if (lines == 8)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, 8, 1, n_taps);
+				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 8, 1, n_taps);
 			else if (lines == 4)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, 4, 2, n_taps);
+				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 4, 2, n_taps);
 			else if (cols > 3 * RG_VEC)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, 2, 4, n_taps);
+				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 4, n_taps);
 			else if (cols > 2 * RG_VEC)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, 2, 3, n_taps);
+				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 3, n_taps);
 			else if (cols > RG_VEC)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, 2, 2, n_taps);
+				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 2, n_taps);
 			else
-				block(p, taps, row + at, wt, bias, to, count, cols, room, 2, 1, n_taps);
+				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 1, n_taps);
 		}
 	}
 }
@@ -140,11 +145,11 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 			rg_plane_copy(&j->p, j->x + from * j->w.in_count, plane);
 		have = from;
 		if (j->p.kh == 3 && j->p.kw == 3)
-			rows(&j->p, taps, plane, wt, bias, y, 9);
+			rows(&j->p, taps, plane, wt, bias, y, &j->e, 9);
 		else if (j->p.kh == 5 && j->p.kw == 5)
-			rows(&j->p, taps, plane, wt, bias, y, 25);
+			rows(&j->p, taps, plane, wt, bias, y, &j->e, 25);
 		else
-			rows(&j->p, taps, plane, wt, bias, y, j->w.kernel_count);
+			rows(&j->p, taps, plane, wt, bias, y, &j->e, j->w.kernel_count);
 	}
 }
 
@@ -155,6 +160,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 
 	if (rc || rg_shape_count(&c->out[0].shape) == 0)
 		return rc;
+	rg_conv_epilogue(c, &j.e);
 	j.x = c->in[0].data;
 	j.wt = c->in[1].data;
 	j.bias = c->node->n_in > 2 ? c->in[2].data : NULL;
@@ -169,7 +175,9 @@ static bool supports(const struct rg_call *c)
 	struct rg_error err = RG_ERROR_INIT;
 	struct job j;
 
-	return c->in[0].dtype == RG_F32 && !setup(c, &j, &err);
+	if (c->node->n_in > 3 && c->in[3].dtype != RG_UNDEFINED) /* a residual */
+		return false;
+	return c->in[0].dtype == RG_F32 && !setup(c, &j, &err) && rg_conv_epilogue(c, &j.e);
 }
 
 static double cost(const struct rg_call *c)
@@ -185,8 +193,12 @@ static double cost(const struct rg_call *c)
 	return (double)j.w.batch * (double)j.w.c_in * (copy + (double)j.multiplier * (1.8 * sums + 400));
 }
 
+#define K(OP, DOMAIN) \
+	{ .op_type = OP, .domain = DOMAIN, .name = RG_LEVEL_NAME("depthwise"), .isa = RG_LEVEL_ISA, \
+	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, .cost = cost, .run = run }
+
 static const struct rg_kernel kernels[] = {
-	{ .op_type = "Conv", .domain = "", .name = RG_LEVEL_NAME("depthwise"), .isa = RG_LEVEL_ISA,
-	  .rank = 54 + RG_LEVEL_RANK * 3, .supports = supports, .scratch_bytes = scratch_bytes, .cost = cost, .run = run },
+	K("Conv", ""),
+	K("FusedConv", RG_CONTRIB_DOMAIN),
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise), kernels);

@@ -102,6 +102,13 @@ static void rg_tile_store_part(const struct rg_tile *t, const float *sum, int64_
 	_Pragma("GCC unroll 12") for (int r = 0; r < (ROWS); r++) \
 		_Pragma("GCC unroll 2") for (int v = 0; v < (VECS); v++)
 
+/* To [low, high]; NaN compares false and stays. */
+RG_INLINE rg_vec rg_vec_clip(rg_vec v, rg_vec low, rg_vec high)
+{
+	v = rg_vec_pick(low > v, low, v);
+	return rg_vec_pick(high < v, high, v);
+}
+
 /* Stage by stage, so that each choice is one branch for the whole tile. */
 RG_INLINE void rg_tile_store(const struct rg_tile *t, rg_vec (*sum)[RG_TILE_VECS], const int rows,
 			     const int vecs)
@@ -139,10 +146,8 @@ RG_INLINE void rg_tile_store(const struct rg_tile *t, rg_vec (*sum)[RG_TILE_VECS
 	if (t->last && e->clip) {
 		rg_vec low = rg_vec_all(e->low), high = rg_vec_all(e->high);
 
-		RG_TILE_EACH(rows, vecs) {
-			sum[r][v] = rg_vec_pick(low > sum[r][v], low, sum[r][v]); /* NaN compares false and stays */
-			sum[r][v] = rg_vec_pick(high < sum[r][v], high, sum[r][v]);
-		}
+		RG_TILE_EACH(rows, vecs)
+			sum[r][v] = rg_vec_clip(sum[r][v], low, high);
 	}
 	RG_TILE_EACH(rows, vecs)
 		rg_vec_store(t->c + r * t->c_row + v * RG_VEC, sum[r][v]);

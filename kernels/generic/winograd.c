@@ -29,8 +29,8 @@
 
 #include "kernels/generic/generic.h"
 
-#include "graph/contrib.h"
 #include "graph/window.h"
+#include "kernels/generic/conv-epilogue.h"
 #include "kernels/generic/cut.h"
 #include "kernels/generic/multiply.h"
 #include "kernels/generic/plane.h"
@@ -359,15 +359,6 @@ static void work_out(void *arg, int64_t begin, int64_t end, int lane)
 
 /* ---- the call ---- */
 
-static bool describe(const struct rg_call *c, struct job *j)
-{
-	struct rg_activation act = { .kind = RG_ACT_NONE };
-
-	if (strcmp(c->node->op_type, "FusedConv") == 0 && rg_conv_activation(c->node, &act))
-		return false;
-	return rg_epilogue_activate(&j->e, &act);
-}
-
 static int run(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
 	struct job j;
@@ -376,7 +367,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 
 	if (rc || rg_shape_count(&c->out[0].shape) == 0)
 		return rc;
-	describe(c, &j);
+	rg_conv_epilogue(c, &j.e);
 	j.x = c->in[0].data;
 	j.packed = c->prepared;
 	j.bias = c->node->n_in > 2 ? c->in[2].data : NULL;
@@ -402,7 +393,7 @@ static bool supports(const struct rg_call *c)
 			return false;
 	/* The error is that of a tile. With few channels the sum of one output's taps can be small
 	 * beside those of its neighbours, and the error large beside the output. */
-	return c->in[1].data && !setup(c, 1, &j, &err) && describe(c, &j) && j.w.c_in >= 8 && j.w.c_out;
+	return c->in[1].data && !setup(c, 1, &j, &err) && rg_conv_epilogue(c, &j.e) && j.w.c_in >= 8 && j.w.c_out;
 }
 
 /* A vector of tiles costs 36 multiply-adds a channel in and channel out, and a transform of

@@ -19,11 +19,16 @@ struct pattern {
 	float low, high;            /* of Clip */
 };
 
-/* Kernels for groups and for more than two dimensions have no epilogue, and are faster than
- * those that do. */
+/* Kernels for more than two dimensions have no epilogue. */
 static bool kernel_fuses(const struct rg_graph *g, const struct rg_node *conv)
 {
-	return rg_node_int(conv, "group", 1) == 1 && g->values[conv->out[0]].shape.rank <= 4;
+	return g->values[conv->out[0]].shape.rank <= 4;
+}
+
+/* Those for few channels a group add nothing, and are faster than those that do. */
+static bool kernel_adds(const struct rg_graph *g, const struct rg_node *conv)
+{
+	return rg_node_int(conv, "group", 1) == 1 || g->values[conv->in[1]].shape.dim[1] > 1;
 }
 
 /* One bound of Clip: an input since version 11, before that an attribute. */
@@ -90,6 +95,8 @@ static int take_residual(struct rg_match *m, struct pattern *p, struct rg_error 
 		why = RG_DECLINE_DYNAMIC;
 	if (!why && !rg_shape_equal(&z->shape, &y->shape))
 		why = RG_DECLINE_BROADCASTING;
+	if (!why && !kernel_adds(g, &g->nodes[p->conv]))
+		why = RG_DECLINE_KERNEL;
 	if (why)
 		return rg_match_note(m, at, p->conv, why, err);
 	p->add = at;

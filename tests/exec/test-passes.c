@@ -198,7 +198,6 @@ struct planted {
 
 static struct planted plant(int i)
 {
-	static const int64_t two = 2;
 	struct rg_graph *g = make_graph();
 	struct planted p = { g, "y", RG_DECLINE_NONE };
 
@@ -230,13 +229,13 @@ static struct planted plant(int i)
 		make_node(g, "Add", "a,r", "y");
 		p.why = RG_DECLINE_BROADCASTING;
 		break;
-	case 4: /* groups */
+	case 4: /* a sum behind a depthwise convolution */
 	{
-		struct rg_attr attr = int_attr("group", two);
+		struct rg_attr attr = int_attr("group", CHANNELS);
 
-		random_floats(g, "w", "4x2x1x1", 8, 1, -0.5f);
+		random_floats(g, "w", "4x1x1x1", 4, 1, -0.5f);
 		make_node_attrs(g, "Conv", "x,w", "a", 1, &attr);
-		make_node(g, "Relu", "a", "y");
+		make_node(g, "Add", "a,x", "y");
 		p.why = RG_DECLINE_KERNEL;
 		break;
 	}

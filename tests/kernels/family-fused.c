@@ -90,12 +90,15 @@ static void fused_conv(struct nn_case *t, struct ck_gen *g)
 {
 	static const char *const activations[] = { "Relu", "Relu", "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip" };
 	static const float leak[] = { 0.25f }, bounds[] = { -1, 6 };
-	int64_t kernel = ck_between(g, 0, 3) * 2 + 1, group = ck_chance(g, 75) ? 1 : ck_between(g, 2, 3);
-	int64_t c_in = group * ck_some(g, 40 / group), c_out = group * ck_some(g, 70 / group);
+	bool depthwise = ck_chance(g, 30);
+	int64_t kernel = ck_between(g, 0, 3) * 2 + 1;
+	int64_t group = depthwise ? ck_between(g, 2, 40) : ck_chance(g, 75) ? 1 : ck_between(g, 2, 3);
+	int64_t c_in = depthwise ? group : group * ck_some(g, 40 / group);
+	int64_t c_out = group * (depthwise ? ck_between(g, 1, 2) : ck_some(g, 70 / group));
 	int64_t stride = ck_chance(g, 70) ? 1 : 2, size[2] = { ck_some(g, 24), ck_some(g, 40) };
 	int64_t pads[4] = { kernel / 2, kernel / 2, kernel / 2, kernel / 2 };
 	const char *activation = CK_PICK(g, activations);
-	bool bias = ck_chance(g, 70), sum = ck_chance(g, 40);
+	bool bias = ck_chance(g, 70), sum = ck_chance(g, depthwise ? 15 : 40);
 	enum nn_fill f = fill(g), others = f == NN_WHOLE ? f : NN_UNIFORM;
 
 	nn_ints(t, "kernel_shape", 2, DIMS(kernel, kernel));
