@@ -1,6 +1,7 @@
 /* See match.h. */
 #include "compile/match.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -173,6 +174,31 @@ const float *rg_match_floats(const struct rg_graph *g, int value, int64_t *count
 		return NULL;
 	*count = rg_shape_count(&v->shape);
 	return v->data;
+}
+
+bool rg_match_number(const struct rg_graph *g, int value, float *out)
+{
+	int64_t count;
+	const float *f = rg_match_floats(g, value, &count);
+
+	if (!f || count != 1)
+		return false;
+	*out = *f;
+	return true;
+}
+
+bool rg_match_clip(const struct rg_graph *g, const struct rg_node *n, float *low, float *high)
+{
+	*low = -INFINITY;
+	*high = INFINITY;
+	if (n->version < 11) {
+		*low = rg_node_float(n, "min", *low);
+		*high = rg_node_float(n, "max", *high);
+	} else if ((n->n_in > 1 && n->in[1] >= 0 && !rg_match_number(g, n->in[1], low)) ||
+		   (n->n_in > 2 && n->in[2] >= 0 && !rg_match_number(g, n->in[2], high))) {
+		return false;
+	}
+	return !isnan(*low) && !isnan(*high);
 }
 
 int rg_match_note(struct rg_match *m, int node, int into, enum rg_decline why, struct rg_error *err)

@@ -37,6 +37,11 @@ int rg_match_reader(const struct rg_match *m, int node, const char *op_type, boo
 enum rg_decline rg_match_inside(const struct rg_match *m, int value);
 /* A constant of float32 with data; its elements. NULL else. */
 const float *rg_match_floats(const struct rg_graph *g, int value, int64_t *count);
+/* A constant that is one number of float32, whatever its rank. */
+bool rg_match_number(const struct rg_graph *g, int value, float *out);
+/* Bounds of Clip: inputs since version 11, before that attributes; infinite where there is none.
+ * false: a bound that is given at run time, or NaN. */
+bool rg_match_clip(const struct rg_graph *g, const struct rg_node *n, float *low, float *high);
 /* Notes what became of `node`, which is or would have become a part of `into`. */
 int rg_match_note(struct rg_match *m, int node, int into, enum rg_decline why, struct rg_error *err);
 /* The same for a decline where `into` is rewritten all the same. */

@@ -4,7 +4,6 @@
  * convolution becomes com.microsoft.FusedConv, which says just that. It saves
  * reading and writing the output once for each.
  */
-#include <math.h>
 #include <string.h>
 
 #include "compile/match.h"
@@ -31,32 +30,11 @@ static bool kernel_adds(const struct rg_graph *g, const struct rg_node *conv)
 	return rg_node_int(conv, "group", 1) == 1 || g->values[conv->in[1]].shape.dim[1] > 1;
 }
 
-/* One bound of Clip: an input since version 11, before that an attribute. */
-static enum rg_decline bound(const struct rg_graph *g, const struct rg_node *n, int input, const char *attr, float none,
-			     float *out)
-{
-	int64_t count;
-	const float *f;
-
-	*out = none;
-	if (n->version < 11) {
-		*out = rg_node_float(n, attr, none);
-		return RG_DECLINE_NONE;
-	}
-	if (input >= n->n_in || n->in[input] < 0)
-		return RG_DECLINE_NONE;
-	f = rg_match_floats(g, n->in[input], &count);
-	if (!f || count != 1)
-		return RG_DECLINE_NOT_CONSTANT;
-	*out = *f;
-	return RG_DECLINE_NONE;
-}
-
 /* Takes Relu or Clip behind `last`, whose output it alone reads. */
 static int take_activation(struct rg_match *m, int last, struct pattern *p, struct rg_error *err)
 {
 	struct rg_graph *g = m->g;
-	enum rg_decline why, other;
+	enum rg_decline why;
 	int act = rg_match_reader(m, last, "Relu", false, &why);
 	bool clip = act < 0;
 
@@ -64,11 +42,8 @@ static int take_activation(struct rg_match *m, int last, struct pattern *p, stru
 		act = rg_match_reader(m, last, "Clip", false, &why);
 	if (act < 0)
 		return 0;
-	if (!why && clip) {
-		why = bound(g, &g->nodes[act], 1, "min", -INFINITY, &p->low);
-		other = bound(g, &g->nodes[act], 2, "max", INFINITY, &p->high);
-		why = why ? why : other ? other : isnan(p->low) || isnan(p->high) ? RG_DECLINE_ATTRIBUTE : why;
-	}
+	if (!why && clip && !rg_match_clip(g, &g->nodes[act], &p->low, &p->high))
+		why = RG_DECLINE_NOT_CONSTANT;
 	if (why)
 		return p->add >= 0 ? rg_match_note_settled(m, act, p->conv, why, err) :
 				     rg_match_note(m, act, p->conv, why, err);

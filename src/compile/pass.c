@@ -7,7 +7,8 @@
 #include "compile/passes.h"
 
 static const struct rg_pass *const passes[] = {
-	&rg_pass_conv_batchnorm,
+	&rg_pass_hard_swish,
+	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
 };
 enum { N_PASSES = sizeof(passes) / sizeof(passes[0]) };
@@ -33,6 +34,7 @@ const char *rg_decline_name(enum rg_decline d)
 		[RG_DECLINE_BROADCASTING] = "broadcasting",
 		[RG_DECLINE_DYNAMIC] = "dynamic shape",
 		[RG_DECLINE_ATTRIBUTE] = "attribute",
+		[RG_DECLINE_RANGE] = "range of numbers",
 		[RG_DECLINE_KERNEL] = "no faster kernel",
 	};
 

@@ -30,6 +30,7 @@ enum rg_decline {
 	RG_DECLINE_BROADCASTING,    /* shapes that are not those of the producer's output */
 	RG_DECLINE_DYNAMIC,         /* shapes are known only while it runs */
 	RG_DECLINE_ATTRIBUTE,       /* a variant of the operator that the pass does not rewrite */
+	RG_DECLINE_RANGE,           /* numbers so large or small that rounding would differ much */
 	RG_DECLINE_KERNEL,          /* no kernel runs the fused operator as fast as its parts */
 	RG_DECLINE_COUNT,
 };
@@ -56,7 +57,7 @@ void rg_pass_log_free(struct rg_pass_log *log);
 int rg_pass_note(struct rg_pass_log *log, const struct rg_pass_note *note, struct rg_error *err);
 
 struct rg_pass {
-	const char *name;           /* "conv-batchnorm" */
+	const char *name;           /* "conv-affine" */
 	const char *what;           /* one line: what it rewrites and what that saves */
 	int level;
 	/* Looks at the whole graph once. Returns the number of rewrites, or a negative errno. */

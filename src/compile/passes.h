@@ -4,7 +4,8 @@
 
 #include "compile/pass.h"
 
-extern const struct rg_pass rg_pass_conv_batchnorm; /* pass-conv-batchnorm.c */
-extern const struct rg_pass rg_pass_conv_epilogue;  /* pass-conv-epilogue.c */
+extern const struct rg_pass rg_pass_hard_swish;    /* pass-hard-swish.c */
+extern const struct rg_pass rg_pass_conv_affine;   /* pass-conv-affine.c */
+extern const struct rg_pass rg_pass_conv_epilogue; /* pass-conv-epilogue.c */
 
 #endif

@@ -175,7 +175,7 @@ static void test_block(void **state)
 
 static void test_disabled(void **state)
 {
-	static const char *const one[] = { "conv-batchnorm" }, *const bad[] = { "conv-nothing" };
+	static const char *const one[] = { "conv-affine" }, *const bad[] = { "conv-nothing" };
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_pass_log log = { 0 };
 	struct rg_graph *g = make_block(1);
@@ -186,6 +186,75 @@ static void test_disabled(void **state)
 	assert_non_null(strstr(err.message, "conv-nothing"));
 	rg_pass_log_free(&log);
 	rg_graph_free(g);
+}
+
+/* y = x times Clip(x + 3, 0, 6) over 6; bit 0: the sixth first, 1: operands the other way round,
+ * 2: a product with 1/6, 3: no product with x. */
+static void make_taken_apart(struct rg_graph *g, const char *x, const char *y, int how)
+{
+	static const float three = 3, zero = 0, six = 6, sixth = 1.0f / 6;
+	const char *by = how & 4 ? "sixth" : "six", *op = how & 4 ? "Mul" : "Div", *last;
+	char t[3][32], in[80];
+
+	if (rg_graph_find_value(g, "three") < 0) {
+		make_floats(g, "three", "", &three);
+		make_floats(g, "zero", "", &zero);
+		make_floats(g, "six", "", &six);
+		make_floats(g, "sixth", "1", &sixth);
+	}
+	for (int i = 0; i < 3; i++)
+		snprintf(t[i], sizeof(t[i]), "%s-%d", y, i);
+	snprintf(in, sizeof(in), how & 2 ? "three,%s" : "%s,three", x);
+	make_node(g, "Add", in, t[0]);
+	snprintf(in, sizeof(in), "%s,zero,six", t[0]);
+	make_node(g, "Clip", in, t[1]);
+	last = t[1];
+	if (!(how & 8) && !(how & 1)) {
+		snprintf(in, sizeof(in), how & 2 ? "%s,%s" : "%2$s,%1$s", x, t[1]);
+		make_node(g, "Mul", in, t[2]);
+		last = t[2];
+	}
+	snprintf(in, sizeof(in), how & 2 && how & 4 ? "%2$s,%1$s" : "%s,%s", last, by);
+	make_node(g, op, in, how & 8 || !(how & 1) ? y : t[2]);
+	if (how & 8 || !(how & 1))
+		return;
+	snprintf(in, sizeof(in), how & 2 ? "%s,%s" : "%2$s,%1$s", x, t[2]);
+	make_node(g, "Mul", in, y);
+}
+
+/* A convolution scaled and shifted by numbers and by channel, then HardSwish in parts. */
+static struct rg_graph *make_swish(uint64_t how)
+{
+	static const float f = 0.75f;
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "1x4x6x5");
+	make_conv(g, "x", "a", true, how);
+	make_floats(g, "f", "1", &f);
+	random_floats(g, "c", "4x1x1", CHANNELS, how, 0.5f);
+	make_node(g, "Mul", "a,f", "b");
+	make_node(g, "Add", "c,b", "c1");
+	make_node(g, "Div", "c1,c", "d");
+	make_node(g, "Sub", "d,f", "e");
+	make_taken_apart(g, "e", "y", (int)how);
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_swish(void **state)
+{
+	for (uint64_t how = 0; how < 16; how++) {
+		struct rg_graph *g = make_swish(how);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+		int last = p->n_steps - 1;
+
+		assert_int_equal(p->n_steps, 2);
+		assert_string_equal(g->nodes[p->steps[last].node].op_type, how & 8 ? "HardSigmoid" : "HardSwish");
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_swish, how, 1, 0, NULL);
+	}
 }
 
 /* ---- what is declined ---- */
@@ -201,7 +270,7 @@ static struct planted plant(int i)
 	struct rg_graph *g = make_graph();
 	struct planted p = { g, "y", RG_DECLINE_NONE };
 
-	make_input(g, "x", RG_F32, i == 7 ? "1x4x6" : "1x4x6x5");
+	make_input(g, "x", RG_F32, "1x4x6x5");
 	switch (i) {
 	case 0: /* somebody else reads the convolution */
 		make_conv(g, "x", "a", true, 1);
@@ -245,6 +314,22 @@ static struct planted plant(int i)
 		make_node(g, "Clip", "a,low", "y");
 		p.why = RG_DECLINE_NOT_CONSTANT;
 		break;
+	case 6: /* a factor beyond what a weight can take */
+	{
+		static const float big = 1e25f;
+
+		make_conv(g, "x", "a", true, 1);
+		make_floats(g, "big", "", &big);
+		make_node(g, "Mul", "a,big", "y");
+		p.why = RG_DECLINE_RANGE;
+		break;
+	}
+	case 7: /* a constant that is neither one number nor one a channel */
+		make_conv(g, "x", "a", true, 1);
+		random_floats(g, "row", "5", 5, 1, 0.5f);
+		make_node(g, "Mul", "a,row", "y");
+		p.why = RG_DECLINE_BROADCASTING;
+		break;
 	default: /* Relu of an addition that somebody else reads too */
 		make_conv(g, "x", "a", true, 1);
 		make_node(g, "Add", "a,x", "b");
@@ -258,7 +343,7 @@ static struct planted plant(int i)
 	return p;
 }
 
-enum { N_PLANTED = 7 };
+enum { N_PLANTED = 9 };
 
 static struct rg_graph *planted_graph(uint64_t i)
 {
@@ -311,7 +396,19 @@ static struct rg_graph *make_any(uint64_t seed)
 		char in[40];
 
 		snprintf(names[i], sizeof(names[i]), "v%d", i);
-		switch (rg_rng_integer(stream, at + 2, 0, 5)) {
+		switch (rg_rng_integer(stream, at + 2, 0, 8)) {
+		case 6: make_taken_apart(g, names[from], names[i], (int)(seed + (uint64_t)i) % 16); break;
+		case 7: case 8:
+		{
+			static const char *const ops[] = { "Mul", "Add", "Sub", "Div" };
+			char k[20];
+
+			snprintf(k, sizeof(k), "%s-k", names[i]);
+			random_floats(g, k, i & 1 ? "4x1x1" : "1", i & 1 ? CHANNELS : 1, seed, 0.5f);
+			snprintf(in, sizeof(in), "%s,%s", names[from], k);
+			make_node(g, ops[(seed + (uint64_t)i) % 4], in, names[i]);
+			break;
+		}
 		case 0: case 1: make_conv(g, names[from], names[i], i & 1, seed + (uint64_t)i); break;
 		case 2: make_batchnorm(g, names[from], names[i], seed + (uint64_t)i); break;
 		case 3: make_node(g, "Relu", names[from], names[i]); break;
@@ -398,6 +495,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_swish),
 		cmocka_unit_test(test_disabled),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_random),

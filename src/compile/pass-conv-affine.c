@@ -1,0 +1,282 @@
+/*
+ * What multiplies and shifts the channels of a convolution goes into its weights and
+ * bias: BatchNormalization, and Mul, Div, Add and Sub of constants that are one number
+ * or one a channel, as many of them as follow each other.
+ *
+ *	f (W x + b) + s  =  (f W) x + (f b + s)
+ *
+ * f and s are gathered in double over the whole chain, and rounded once. It saves a
+ * pass over the output for each.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compile/match.h"
+#include "compile/passes.h"
+
+/* A convolution, and what of the chain behind it was taken. */
+struct chain {
+	int conv, last;             /* nodes; last == conv: nothing yet */
+	int64_t channels;
+	double *f, *s;              /* one a channel */
+	double *f_before, *s_before; /* before the last node */
+};
+
+/* BatchNormalization: f = scale / sqrt(var + epsilon), s = shift - f mean. */
+static enum rg_decline apply_batchnorm(const struct rg_match *m, const struct rg_node *n, struct chain *c)
+{
+	const float *p[4];          /* scale, shift, mean, var */
+	double epsilon = (double)rg_node_float(n, "epsilon", 1e-5f);
+
+	if (n->n_in != 5 || rg_node_int(n, "training_mode", 0) || !rg_node_int(n, "spatial", 1) || n->version < 7)
+		return RG_DECLINE_ATTRIBUTE;
+	for (int k = 1; k < n->n_out; k++)
+		if (n->out[k] >= 0)
+			return RG_DECLINE_ATTRIBUTE;
+	for (int k = 0; k < 4; k++) {
+		int64_t count = 0;
+
+		p[k] = rg_match_floats(m->g, n->in[k + 1], &count);
+		if (!p[k])
+			return RG_DECLINE_NOT_CONSTANT;
+		if (count != c->channels)
+			return RG_DECLINE_BROADCASTING;
+	}
+	for (int64_t i = 0; i < c->channels; i++) {
+		double f = (double)p[0][i] / sqrt((double)p[3][i] + epsilon);
+
+		c->f[i] *= f;
+		c->s[i] = f * (c->s[i] - (double)p[2][i]) + (double)p[1][i];
+	}
+	return RG_DECLINE_NONE;
+}
+
+/* Whether a constant is one number, or one a channel of an output of this rank: elements from one
+ * channel to the next, 0 or 1; -1: neither. */
+static int channel_step(const struct rg_shape *s, int rank, int64_t channels)
+{
+	int at = s->rank - (rank - 1); /* the dimension that meets the channels */
+
+	if (s->rank > rank)
+		return -1;
+	if (rg_shape_count(s) == 1)
+		return 0;
+	return at >= 0 && s->dim[at] == channels && rg_shape_count(s) == channels ? 1 : -1;
+}
+
+static enum rg_decline apply_constant(const struct rg_match *m, const struct rg_node *n, struct chain *c)
+{
+	const struct rg_graph *g = m->g;
+	int from = g->nodes[c->last].out[0], other = n->in[n->in[0] == from], step;
+	int64_t count;
+	const float *v = rg_match_floats(g, other, &count);
+
+	step = v ? channel_step(&g->values[other].shape, g->values[from].shape.rank, c->channels) : -1;
+	if (step < 0)
+		return v ? RG_DECLINE_BROADCASTING : RG_DECLINE_NOT_CONSTANT;
+	for (int64_t i = 0; i < c->channels; i++) {
+		double x = (double)v[step * i];
+
+		switch (n->op_type[0]) {
+		case 'M': c->f[i] *= x, c->s[i] *= x; break;
+		case 'D': c->f[i] /= x, c->s[i] /= x; break;
+		case 'A': c->s[i] += x; break;
+		default:  c->s[i] -= x; break;
+		}
+	}
+	return RG_DECLINE_NONE;
+}
+
+/* Products with weights must neither overflow nor vanish where the chain itself did not. */
+static bool in_range(const struct chain *c)
+{
+	for (int64_t i = 0; i < c->channels; i++) {
+		double f = fabs(c->f[i]);
+
+		if (!(f < 1e18) || !(f > 1e-18 || f == 0) || !(fabs(c->s[i]) < 1e30))
+			return false;
+	}
+	return true;
+}
+
+/* Takes node `at` into the factors, or leaves them as they are. */
+static enum rg_decline apply(const struct rg_match *m, int at, struct chain *c)
+{
+	const struct rg_node *n = &m->g->nodes[at];
+	size_t size = (size_t)c->channels * sizeof(*c->f);
+	enum rg_decline why;
+
+	memcpy(c->f_before, c->f, size);
+	memcpy(c->s_before, c->s, size);
+	why = n->op_type[0] == 'B' ? apply_batchnorm(m, n, c) : apply_constant(m, n, c);
+	if (!why && !in_range(c))
+		why = RG_DECLINE_RANGE;
+	if (why) {
+		memcpy(c->f, c->f_before, size);
+		memcpy(c->s, c->s_before, size);
+	}
+	return why;
+}
+
+/* The next node of the chain that the pass knows; -1 where it ends. */
+static int find_next(const struct rg_match *m, const struct chain *c, enum rg_decline *why)
+{
+	static const struct { const char *op_type; bool commutes; } known[] = {
+		{ "BatchNormalization", false }, { "Mul", true }, { "Add", true }, { "Div", false }, { "Sub", false },
+	};
+
+	for (int k = 0; k < 5; k++) {
+		int at = rg_match_reader(m, c->last, known[k].op_type, known[k].commutes, why);
+		const struct rg_node *n = at >= 0 ? &m->g->nodes[at] : NULL;
+		int64_t count;
+
+		/* two tensors: another pass's matter */
+		if (n && (k == 0 || rg_match_floats(m->g, n->in[n->in[0] == m->g->nodes[c->last].out[0]], &count)))
+			return at;
+	}
+	return -1;
+}
+
+/* A new constant named after `node`, with a number where that name is taken; negative errno. Takes data over. */
+static int add_floats(struct rg_graph *g, const char *node, const char *what, const struct rg_shape *shape, float *data,
+		      struct rg_error *err)
+{
+	size_t size = strlen(node) + strlen(what) + 12;
+	char *name = rg_alloc(size);
+	int value = -ENOMEM, rc;
+
+	if (name) {
+		snprintf(name, size, "%s%s", node, what);
+		for (int i = 2; rg_graph_find_value(g, name) >= 0; i++)
+			snprintf(name, size, "%s%s%d", node, what, i);
+		value = rg_graph_value(g, name, err);
+	} else {
+		rg_error_nomem(err, size);
+	}
+	rg_free(name);
+	if (value < 0) {
+		rg_free(data);
+		return value;
+	}
+	rc = rg_graph_add_const(g, value, RG_CONST_FOLDED, RG_F32, shape, data, err);
+	return rc ? rc : value;
+}
+
+static int make_constants(struct rg_graph *g, const struct rg_node *conv, const struct chain *c, int *weights, int *bias,
+			  struct rg_error *err)
+{
+	const struct rg_value *w = &g->values[conv->in[1]];
+	struct rg_shape shape = w->shape, list = { .rank = 1, .dim = { c->channels } };
+	int64_t all = rg_shape_count(&shape), each = all / c->channels, count;
+	const float *from = w->data, *old = conv->n_in > 2 ? rg_match_floats(g, conv->in[2], &count) : NULL;
+	float *to = rg_alloc_aligned(64, (size_t)all * sizeof(*to));
+	float *sum = rg_alloc_aligned(64, (size_t)c->channels * sizeof(*sum));
+
+	if (!to || !sum) {
+		rg_free(to);
+		rg_free(sum);
+		return rg_error_nomem(err, (size_t)all * sizeof(*to));
+	}
+	for (int64_t i = 0; i < c->channels; i++) {
+		for (int64_t k = 0; k < each; k++)
+			to[i * each + k] = (float)(c->f[i] * (double)from[i * each + k]);
+		sum[i] = (float)(c->f[i] * (old ? (double)old[i] : 0) + c->s[i]);
+	}
+	*weights = add_floats(g, conv->name, ":weights", &shape, to, err);
+	if (*weights < 0) {
+		rg_free(sum);
+		return *weights;
+	}
+	*bias = add_floats(g, conv->name, ":bias", &list, sum, err);
+	return *bias < 0 ? *bias : 0;
+}
+
+static int rewrite(struct rg_match *m, const struct chain *c, struct rg_error *err)
+{
+	struct rg_graph *g = m->g;
+	struct rg_node conv = g->nodes[c->conv]; /* its array moves as nodes are added */
+	int in[3] = { conv.in[0], -1, -1 }, out[1] = { g->nodes[c->last].out[0] };
+	int rc = make_constants(g, &conv, c, &in[1], &in[2], err);
+
+	if (rc)
+		return rc;
+	rc = rg_graph_add_node(g, "", "Conv", conv.name, 3, in, 1, out, conv.n_attrs, conv.attrs, err);
+	if (rc < 0)
+		return rc;
+	g->nodes[rc].opset = conv.opset;
+	m->gone[c->conv] = 1;
+	m->n_rewrites++;
+	return 0;
+}
+
+/* Takes what follows, node by node, as long as it can. */
+static int follow(struct rg_match *m, struct chain *c, struct rg_error *err)
+{
+	int rc = 0;
+
+	while (!rc) {
+		enum rg_decline why;
+		int at = find_next(m, c, &why);
+
+		if (at < 0)
+			return 0;
+		if (!why)
+			why = apply(m, at, c);
+		if (why)
+			return c->last != c->conv ? rg_match_note_settled(m, at, c->conv, why, err) :
+						    rg_match_note(m, at, c->conv, why, err);
+		rc = rg_match_note(m, at, c->conv, RG_DECLINE_NONE, err);
+		m->gone[at] = 1;
+		c->last = at;
+	}
+	return rc;
+}
+
+static int look_at(struct rg_match *m, int at, struct rg_error *err)
+{
+	const struct rg_graph *g = m->g;
+	const struct rg_node *conv = &g->nodes[at];
+	struct chain c = { .conv = at, .last = at };
+	int64_t count;
+	int rc;
+
+	/* weights that are computed, and outputs of other types, are nobody's pattern */
+	if (conv->n_out != 1 || conv->out[0] < 0 || g->values[conv->out[0]].dtype != RG_F32 ||
+	    !rg_match_floats(g, conv->in[1], &count) || count == 0 ||
+	    (conv->n_in > 2 && conv->in[2] >= 0 && !rg_match_floats(g, conv->in[2], &count)))
+		return 0;
+	c.channels = g->values[conv->in[1]].shape.dim[0];
+	c.f = rg_calloc((size_t)c.channels, sizeof(*c.f));
+	c.s = rg_calloc((size_t)c.channels, sizeof(*c.s));
+	c.f_before = rg_calloc((size_t)c.channels, sizeof(*c.f));
+	c.s_before = rg_calloc((size_t)c.channels, sizeof(*c.s));
+	rc = c.f && c.s && c.f_before && c.s_before ? 0 : rg_error_nomem(err, (size_t)c.channels * sizeof(*c.f));
+	for (int64_t i = 0; i < c.channels && !rc; i++)
+		c.f[i] = 1;
+	if (!rc)
+		rc = follow(m, &c, err);
+	if (!rc && c.last != at)
+		rc = rewrite(m, &c, err);
+	rg_free(c.f);
+	rg_free(c.s);
+	rg_free(c.f_before);
+	rg_free(c.s_before);
+	return rc;
+}
+
+static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err)
+{
+	struct rg_match m;
+	int rc = rg_match_begin(&m, g, rg_pass_conv_affine.name, log, err);
+
+	for (int i = 0; i < m.n_nodes && !rc; i++)
+		if (rg_match_is(&m, i, "Conv"))
+			rc = look_at(&m, i, err);
+	return rg_match_end(&m, rc, err);
+}
+
+const struct rg_pass rg_pass_conv_affine = {
+	"conv-affine", "BatchNormalization and constants by channel into the convolution before them", 1, run
+};
