@@ -295,6 +295,25 @@ static int set_without(struct rg_args *a, const struct rg_opt *o, const char *va
 	return 0;
 }
 
+/* "4096", "512K", "1M", "2G", "1T": powers of 1024. */
+static bool parse_bytes(const char *text, int64_t *out)
+{
+	static const char suffixes[] = "KMGT";
+	size_t len = strlen(text);
+	char digits[24];
+	const char *suffix;
+	int64_t v;
+
+	if (len == 0 || len >= sizeof(digits))
+		return false;
+	suffix = strchr(suffixes, text[len - 1]);
+	memcpy(digits, text, len + 1);
+	if (suffix)
+		digits[len - 1] = '\0';
+	return rg_parse_i64(digits, 0, INT64_MAX, &v) &&
+	       !__builtin_mul_overflow(v, suffix ? INT64_C(1) << (10 * (suffix - suffixes + 1)) : 1, out);
+}
+
 static int set(struct rg_args *a, const struct rg_opt *o, const char *value, struct rg_error *err)
 {
 	struct rg_session_options *s = &a->session;
@@ -388,6 +407,21 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		return 0;
 	case RG_OPT_QUICK:
 		a->quick = true;
+		return 0;
+	case RG_OPT_CSV:
+		a->csv = value;
+		return *value ? 0 : bad_value(o, value, "a file name", err);
+	case RG_OPT_STRATEGY:
+		a->strategy = value;
+		return *value ? 0 : bad_value(o, value, "the name of a strategy", err);
+	case RG_OPT_CAPACITY:
+		if (!parse_bytes(value, &a->capacity_bytes))
+			return bad_value(o, value, "a number of bytes such as 1048576, 512K or 1M", err);
+		return 0;
+	case RG_OPT_TIME_LIMIT:
+		if (!rg_parse_duration_ns(value, &ns) || ns > UINT64_C(86400000000000))
+			return bad_value(o, value, "a time such as 60s, 500ms or 2m, at most a day", err);
+		a->time_limit_ns = (int64_t)ns;
 		return 0;
 	case RG_OPT_HELP:
 		a->help = true;
@@ -537,6 +571,7 @@ int rg_args_parse(struct rg_args *a, int argc, char **argv, struct rg_error *err
 		return rg_error_nomem(err, 4096);
 	rg_session_defaults(&a->session);
 	a->speedup = 2;
+	a->capacity_bytes = a->time_limit_ns = -1;
 	if (!a->db)
 		a->db = "ridge.db";
 	if (!verb)

@@ -53,6 +53,13 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			"also say why the plan took each kernel"},
 	[RG_OPT_STATIC] = {RG_OPT_STATIC, "static", 0, NULL, false,
 			   "plan MODEL without running it: works with operators that cannot run"},
+	[RG_OPT_CSV] = {RG_OPT_CSV, "csv", 0, "FILE", false, "buffers to place: id,lower,upper,size[,alignment]"},
+	[RG_OPT_STRATEGY] = {RG_OPT_STRATEGY, "strategy", 0, "NAME", false,
+			     "search, portfolio, greedy-size, greedy-size-best, greedy-birth or naive"},
+	[RG_OPT_CAPACITY] = {RG_OPT_CAPACITY, "capacity", 0, "BYTES", false,
+			     "size of the memory: 1048576, 512K, 1M, 2G (powers of 1024)"},
+	[RG_OPT_TIME_LIMIT] = {RG_OPT_TIME_LIMIT, "time-limit", 0, "TIME", false,
+			       "when the search gives up: 60s (the default), 500ms, 2m"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
@@ -93,6 +100,20 @@ const struct rg_cmd rg_cmds[] = {
 	 "ridge report --static odd.onnx --dim batch=1",
 	 READING | RUNNING | O(FORMAT) | O(TOP) | O(WHY) | O(STATIC),
 	 "table json csv md", rg_cmd_report},
+	{"plan", "", 0, 0, "place buffers with known lifetimes into one memory",
+	 "--csv gives the buffers, one a line below the line id,lower,upper,size that names the columns; a column "
+	 "alignment may follow. Each lives over the half-open interval [lower, upper). There is no plan of a "
+	 "MODEL here yet: ridge report --static shows one.\n"
+	 "Standard output gets id,offset, in the order of the file, and standard error one line of summary. "
+	 "The placement is proven before it is printed: no two buffers alive at once share a byte.\n"
+	 "search (the default with --capacity) looks back until all fits below the capacity, or nothing can; "
+	 "without --capacity it aims at the lower bound, the greatest sum of bytes alive at once. portfolio (the "
+	 "default without --capacity) takes the lowest of greedy-size, greedy-size-best, greedy-birth and naive.\n"
+	 "The exit status is 0 only when all fits below the capacity, and 1 when it does not or no placement "
+	 "was found in time.",
+	 "ridge plan --csv buffers.csv --capacity 1M > offsets.csv\n"
+	 "ridge plan --csv buffers.csv --strategy greedy-size",
+	 O(CSV) | O(STRATEGY) | O(CAPACITY) | O(TIME_LIMIT) | O(QUIET) | O(HELP), NULL, rg_cmd_plan_csv},
 	{"plot", "roofline|tail [RUN]", 1, 2, "draw a run: its Roofline, or its tail latency",
 	 "roofline: operators under one roof a memory level, log-log, sized by their share of the time.\n"
 	 "tail: latency against percentile on the axis of wrk2 and HdrHistogram.\n"
