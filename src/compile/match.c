@@ -5,31 +5,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compile/needed.h"
 
 static bool is_const(const struct rg_graph *g, int value)
 {
 	return g->values[value].origin != RG_CONST_NONE;
-}
-
-/* Nodes that outputs need, from the last one back; what is constant needs nobody. */
-static void mark_live(struct rg_match *m, unsigned char *needed)
-{
-	const struct rg_graph *g = m->g;
-
-	for (int i = 0; i < g->n_outputs; i++)
-		needed[g->outputs[i]] = 1;
-	for (int i = g->n_nodes - 1; i >= 0; i--) {
-		const struct rg_node *n = &g->nodes[i];
-
-		for (int k = 0; k < n->n_out; k++)
-			if (n->out[k] >= 0 && needed[n->out[k]] && !is_const(g, n->out[k]))
-				m->live[i] = 1;
-		for (int k = 0; k < n->n_in && m->live[i]; k++)
-			if (n->in[k] >= 0)
-				needed[n->in[k]] = 1;
-		for (int k = 0; k < n->n_captured && m->live[i]; k++)
-			needed[n->captured[k]] = 1;
-	}
 }
 
 static void read_by(struct rg_match *m, int value, int node, int *used)
@@ -60,7 +40,7 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 		rg_free(needed);
 		return rg_error_nomem(err, all * sizeof(*m->uses));
 	}
-	mark_live(m, needed);
+	rg_mark_needed(g, false, needed, m->live);
 	rg_free(needed);
 	for (int v = 0; v < g->n_values; v++)
 		m->first_use[v] = -1;

@@ -7,40 +7,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compile/needed.h"
 #include "graph/op-random.h"
 
 static bool is_const(const struct rg_graph *g, int value)
 {
 	return g->values[value].origin != RG_CONST_NONE;
-}
-
-/*
- * Marks the nodes that outputs need, walking backward; nodes are sorted, so one
- * pass does. With through_constants, what a constant was computed from counts
- * as needed too: the difference between folded and dead.
- */
-static void mark_needed(const struct rg_graph *g, bool through_constants, unsigned char *value_needed,
-			unsigned char *node_needed)
-{
-	int i, k;
-
-	memset(value_needed, 0, (size_t)g->n_values);
-	memset(node_needed, 0, (size_t)g->n_nodes);
-	for (i = 0; i < g->n_outputs; i++)
-		value_needed[g->outputs[i]] = 1;
-	for (i = g->n_nodes - 1; i >= 0; i--) {
-		const struct rg_node *n = &g->nodes[i];
-
-		for (k = 0; k < n->n_out; k++)
-			if (n->out[k] >= 0 && value_needed[n->out[k]] &&
-			    (through_constants || !is_const(g, n->out[k])))
-				node_needed[i] = 1;
-		for (k = 0; k < n->n_in && node_needed[i]; k++)
-			if (n->in[k] >= 0)
-				value_needed[n->in[k]] = 1;
-		for (k = 0; k < n->n_captured && node_needed[i]; k++)
-			value_needed[n->captured[k]] = 1;
-	}
 }
 
 static bool all_outputs_const(const struct rg_graph *g, const struct rg_node *n)
@@ -180,8 +152,8 @@ int rg_plan_lower(struct builder *b, struct rg_error *err)
 		rc = rg_error_nomem(err, (size_t)g->n_nodes * sizeof(p->steps[0]));
 	if (rc)
 		goto out;
-	mark_needed(g, true, value_needed, reached);
-	mark_needed(g, false, value_needed, live);
+	rg_mark_needed(g, true, value_needed, reached);
+	rg_mark_needed(g, false, value_needed, live);
 	for (i = 0; i < g->n_nodes && !rc; i++) {
 		const struct rg_node *n = &g->nodes[i];
 
