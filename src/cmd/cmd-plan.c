@@ -27,7 +27,7 @@ static int search(const struct rg_args *a, struct rg_buffer_table *t, struct res
 
 	r->made_by = "search";
 	if (rg_arena_search(t->buffers, t->n, capacity, a->time_limit_ns >= 0 ? a->time_limit_ns : DEFAULT_LIMIT_NS,
-			    &result, &r->stats, err))
+			    -1, &result, &r->stats, err))
 		return err->code;
 	if (result == RG_SEARCH_FITS)
 		return 0;

@@ -117,7 +117,8 @@ struct search {
 	int64_t time_limit_ns;
 	int weigh;       /* what a full section adds to its last buffer */
 	bool weigh_all;  /* and whether the others in it gain 1 as well */
-	int64_t work;    /* since the clock was read */
+	int64_t work;    /* sections looked at since the clock was read */
+	int64_t work_left; /* of the caller's limit, at that time */
 	bool late;
 };
 
@@ -154,12 +155,15 @@ static void undo(struct search *s, size_t mark)
 }
 
 /* Reading the clock costs as much as a few sections. */
-static void look_at_clock(struct search *s)
+static void look_at_limits(struct search *s)
 {
-	if (s->work < WORK_PER_CLOCK || s->time_limit_ns < 0)
+	if (s->work > s->work_left)
+		s->late = true;
+	if (s->work < WORK_PER_CLOCK)
 		return;
+	s->work_left -= s->work;
 	s->work = 0;
-	if (rg_clock_now_ns() - s->begin_ns >= (uint64_t)s->time_limit_ns)
+	if (s->time_limit_ns >= 0 && rg_clock_now_ns() - s->begin_ns >= (uint64_t)s->time_limit_ns)
 		s->late = true;
 }
 
@@ -490,7 +494,7 @@ static int dive(struct search *s, int lo, int hi, enum outcome *out)
 		s->nodes++;
 		if (expand(s, f))
 			return -ENOMEM;
-		look_at_clock(s);
+		look_at_limits(s);
 		if (s->late || s->nodes > s->node_limit) {
 			*out = GAVE_UP;
 			return 0;
@@ -789,9 +793,11 @@ static int solve_all(struct search *s, int *parts, enum outcome *out)
 }
 
 int rg_arena_search(struct rg_buffer *b, int n, int64_t capacity_bytes, int64_t time_limit_ns,
-		    enum rg_search_result *result, struct rg_search_stats *stats, struct rg_error *err)
+		    int64_t work_limit, enum rg_search_result *result, struct rg_search_stats *stats,
+		    struct rg_error *err)
 {
-	struct search s = { .begin_ns = rg_clock_now_ns(), .time_limit_ns = time_limit_ns };
+	struct search s = { .begin_ns = rg_clock_now_ns(), .time_limit_ns = time_limit_ns,
+			    .work_left = work_limit < 0 ? INT64_MAX : work_limit };
 	enum outcome out = GAVE_UP;
 	int64_t end_to_end;
 	int i, rc, parts = 0;

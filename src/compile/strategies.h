@@ -28,8 +28,8 @@ bool rg_strategy_parse(const char *name, enum rg_strategy *s);
 
 /*
  * Sets every offset, and *height_bytes to where the highest buffer ends. *won, which may be
- * NULL, is the strategy that made it, which differs from `s` for the portfolio. Time is quadratic in n.
- * Errors: those of rg_buffers_validate, -ENOMEM.
+ * NULL, is the strategy that made it, which differs from `s` for the portfolio. Where few live at once, time is
+ * in proportion to n log n; at worst it is quadratic. Errors: those of rg_buffers_validate, -ENOMEM.
  */
 int rg_strategy_place(enum rg_strategy s, struct rg_buffer *b, int n, int64_t *height_bytes,
 		      enum rg_strategy *won, struct rg_error *err);

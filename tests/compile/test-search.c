@@ -45,7 +45,7 @@ static enum rg_search_result search(struct rg_buffer *b, int n, int64_t capacity
 	struct rg_error err = RG_ERROR_INIT;
 	enum rg_search_result result;
 
-	assert_int_equal(rg_arena_search(b, n, capacity, -1, &result, NULL, &err), 0);
+	assert_int_equal(rg_arena_search(b, n, capacity, -1, -1, &result, NULL, &err), 0);
 	if (result == RG_SEARCH_FITS && rg_buffers_check(b, n, capacity, &err))
 		fail_msg("%s", err.message);
 	return result;
@@ -127,7 +127,7 @@ static void test_answers(void **state)
 	assert_int_equal(search(b, 2, INT64_MAX), RG_SEARCH_FITS);
 	/* One ends as the other begins: they share all bytes, in two stretches of time. */
 	b[1].lower = 2;
-	assert_int_equal(rg_arena_search(b, 2, 6, -1, &result, &stats, &err), 0);
+	assert_int_equal(rg_arena_search(b, 2, 6, -1, -1, &result, &stats, &err), 0);
 	assert_int_equal(result, RG_SEARCH_FITS);
 	assert_int_equal(stats.parts, 2);
 	/* Of no bytes: anywhere. */
@@ -142,7 +142,7 @@ static void refuse(struct rg_buffer b0, struct rg_buffer b1, int code)
 	struct rg_error err = RG_ERROR_INIT;
 	enum rg_search_result result;
 
-	assert_int_equal(rg_arena_search(b, 2, 100, -1, &result, NULL, &err), code);
+	assert_int_equal(rg_arena_search(b, 2, 100, -1, -1, &result, NULL, &err), code);
 	assert_true(err.message[0] != '\0');
 }
 
@@ -178,7 +178,7 @@ static void test_time_limit(void **state)
 		b[i].size_bytes = b[i].size_bytes * 2 + 1;
 	}
 	assert_int_equal(rg_buffers_max_load(b, 200, &b[0].offset_bytes, &err), 0);
-	assert_int_equal(rg_arena_search(b, 200, b[0].offset_bytes, 0, &result, NULL, &err), 0);
+	assert_int_equal(rg_arena_search(b, 200, b[0].offset_bytes, 0, -1, &result, NULL, &err), 0);
 	if (result == RG_SEARCH_TIMEOUT)
 		assert_int_equal(b[0].offset_bytes, -1);
 }
@@ -194,7 +194,7 @@ static void test_no_memory(void **state)
 					  { 4, 6, 8, 1, 0 },  { 5, 8, 64, 1, 0 }, { 6, 9, 10, 1, 0 }, { 7, 9, 40, 1, 0 } };
 
 		rg_alloc_fail_at((uint64_t)fails);
-		rc = rg_arena_search(b, 8, 124, -1, &result, NULL, &err);
+		rc = rg_arena_search(b, 8, 124, -1, -1, &result, NULL, &err);
 		if (!rc && result == RG_SEARCH_FITS)
 			rc = rg_buffers_check(b, 8, 124, &err);
 		if (!rg_alloc_did_fail())

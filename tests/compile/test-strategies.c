@@ -95,6 +95,99 @@ static void test_random(void **state)
 	}
 }
 
+/* The larger one first, then the earlier one, then as the caller gave them. */
+static int plain_by_size(const void *pa, const void *pb)
+{
+	const struct rg_buffer *a = *(struct rg_buffer *const *)pa, *b = *(struct rg_buffer *const *)pb;
+
+	if (a->size_bytes != b->size_bytes)
+		return a->size_bytes < b->size_bytes ? 1 : -1;
+	if (a->lower != b->lower)
+		return a->lower < b->lower ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Greedy by size as it is written down: every buffer against every placed one, at
+ * the lowest multiple of its alignment where it fits. */
+static void plain_place(struct rg_buffer *b, int n)
+{
+	struct rg_buffer **order = calloc((size_t)n, sizeof(struct rg_buffer *));
+	int i, k;
+
+	for (i = 0; i < n; i++)
+		order[i] = &b[i];
+	qsort(order, (size_t)n, sizeof(order[0]), plain_by_size);
+	for (i = 0; i < n; i++) {
+		int64_t at = 0, align = order[i]->align_bytes;
+
+		for (k = 0; k < i; k++) {
+			const struct rg_buffer *p = order[k];
+
+			if (p->upper <= order[i]->lower || p->lower >= order[i]->upper ||
+			    p->offset_bytes >= at + order[i]->size_bytes ||
+			    p->offset_bytes + p->size_bytes <= at || p->size_bytes == 0)
+				continue;
+			at = (p->offset_bytes + p->size_bytes + align - 1) / align * align;
+			k = -1; /* again, from the new place */
+		}
+		order[i]->offset_bytes = at;
+	}
+	free(order);
+}
+
+/* The index over births finds what the plain scan finds, few alive at once or many. */
+static void test_same_as_plain(void **state)
+{
+	static struct rg_buffer b[1500], plain[1500];
+	int round, i;
+
+	for (round = 0; round < 12; round++) {
+		uint64_t s = rg_rng_stream((uint64_t)round, "plain"), k = 0;
+		int n = 200 + round * 100, steps = round % 3 == 0 ? 5 : round % 3 == 1 ? 5000 : 100;
+
+		for (i = 0; i < n; i++) {
+			b[i].lower = rg_rng_integer(s, k++, 0, steps - 1);
+			b[i].upper = 1 + rg_rng_integer(s, k++, b[i].lower,
+							round % 3 == 1 ? b[i].lower + 4 : steps - 1);
+			b[i].size_bytes = rg_rng_integer(s, k++, 1, 1000);
+			b[i].align_bytes = round % 2 ? 64 : rg_rng_integer(s, k++, 1, 48);
+			plain[i] = b[i];
+		}
+		place(RG_STRATEGY_GREEDY_SIZE, b, n);
+		plain_place(plain, n);
+		for (i = 0; i < n; i++)
+			assert_int_equal(b[i].offset_bytes, plain[i].offset_bytes);
+	}
+}
+
+/* A long chain: each buffer meets two others. Quadratic, this took 20 s. */
+static void test_chain_is_linear(void **state)
+{
+	enum { N = 200000 };
+	struct rg_buffer *b = calloc(N, sizeof(*b));
+	int i, s;
+
+	for (s = RG_STRATEGY_GREEDY_BIRTH; s <= RG_STRATEGY_PORTFOLIO; s++) {
+		for (i = 0; i < N; i++)
+			b[i] = (struct rg_buffer){ i, i + 2, 64, 64, -1 };
+		assert_int_equal(place((enum rg_strategy)s, b, N), 128);
+	}
+	free(b);
+}
+
+/* Clocks at the ends of their range, and nothing at all. */
+static void test_extremes(void **state)
+{
+	struct rg_buffer b[3] = { { INT64_MIN, INT64_MAX, 10, 1, -1 }, { INT64_MIN, INT64_MIN + 1, 5, 1, -1 },
+				  { INT64_MAX - 1, INT64_MAX, 5, 1, -1 } };
+	int s;
+
+	for (s = RG_STRATEGY_GREEDY_BIRTH; s < RG_STRATEGY_COUNT; s++) {
+		assert_int_equal(place((enum rg_strategy)s, b, 3), 15);
+		assert_int_equal(place((enum rg_strategy)s, b, 0), 0);
+	}
+}
+
 static void test_names(void **state)
 {
 	enum rg_strategy s;
@@ -178,6 +271,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_equal_sizes), cmocka_unit_test(test_unequal_sizes),
 		cmocka_unit_test(test_random),	    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_same_as_plain), cmocka_unit_test(test_chain_is_linear),
+		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_public_instances),
 	};
 
