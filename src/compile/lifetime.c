@@ -7,6 +7,9 @@
 #include "compile/internal.h"
 
 #include "base/alloc.h"
+#include "compile/arena.h"
+
+#define ALIGN_BYTES 64 /* a cache line, and the widest vector */
 
 static void touch(struct rg_plan *p, int value, int step)
 {
@@ -44,8 +47,22 @@ static bool needs_memory(const struct rg_plan_tensor *t)
 	return t->place == RG_PLACE_ARENA && t->alias_of < 0;
 }
 
+/*
+ * A buffer for what lives over these steps, inclusive. Everything begins at a
+ * multiple of 64 and nothing else uses the rest of its last one: with sizes rounded up,
+ * the load that the planner sees is what no arena can be below.
+ */
+static struct rg_buffer buffer(int64_t size_bytes, int first, int last)
+{
+	int64_t more = size_bytes % ALIGN_BYTES ? ALIGN_BYTES - size_bytes % ALIGN_BYTES : 0;
+
+	if (size_bytes <= INT64_MAX - more) /* else it is refused as it is */
+		size_bytes += more;
+	return (struct rg_buffer){ first, (int64_t)last + 1, size_bytes, ALIGN_BYTES, -1 };
+}
+
 /* The step at which the most bytes live; the planner's bound is that sum. */
-static int find_peak(const struct rg_arena_item *items, int n, int n_steps, int *peak, struct rg_error *err)
+static int find_peak(const struct rg_buffer *b, int n, int n_steps, int *peak, struct rg_error *err)
 {
 	int64_t *delta = rg_calloc((size_t)n_steps + 1, sizeof(*delta)), sum = 0, most = -1;
 	int i;
@@ -53,8 +70,8 @@ static int find_peak(const struct rg_arena_item *items, int n, int n_steps, int 
 	if (!delta)
 		return rg_error_nomem(err, ((size_t)n_steps + 1) * sizeof(*delta));
 	for (i = 0; i < n; i++) {
-		delta[items[i].first] += items[i].size_bytes;
-		delta[items[i].last + 1] -= items[i].size_bytes;
+		delta[b[i].lower] += b[i].size_bytes;
+		delta[b[i].upper] -= b[i].size_bytes;
 	}
 	for (i = 0; i < n_steps; i++) {
 		sum += delta[i];
@@ -88,31 +105,36 @@ int rg_plan_allocate(struct builder *b, struct rg_error *err)
 {
 	struct rg_plan *p = b->plan;
 	size_t cap = (size_t)p->n_tensors + (size_t)p->n_steps;
-	struct rg_arena_item *items = rg_calloc(cap, sizeof(*items));
+	struct rg_buffer *buffers = rg_calloc(cap, sizeof(*buffers));
+	struct rg_arena_result placed = { 0 };
 	int i, n = 0, rc;
 
-	if (!items)
-		return rg_error_nomem(err, cap * sizeof(*items));
+	if (!buffers)
+		return rg_error_nomem(err, cap * sizeof(*buffers));
 	live_ranges(p);
 	for (i = 0; i < p->n_tensors; i++)
 		if (needs_memory(&p->tensors[i]))
-			items[n++] = (struct rg_arena_item){ p->tensors[i].size_bytes,
-							    p->tensors[i].first_step,
-							     p->tensors[i].last_step, 0 };
+			buffers[n++] = buffer(p->tensors[i].size_bytes, p->tensors[i].first_step,
+					      p->tensors[i].last_step);
 	for (i = 0; i < p->n_steps; i++)
 		if (p->steps[i].scratch_bytes > 0)
-			items[n++] = (struct rg_arena_item){ p->steps[i].scratch_bytes, i, i, 0 };
-	rc = rg_arena_place(items, n, &p->arena_bytes, &p->arena_lower_bound_bytes, err);
+			buffers[n++] = buffer(p->steps[i].scratch_bytes, i, i);
+	rc = rg_arena_place(buffers, n, &placed, err);
+	if (rc == -EOVERFLOW)
+		rg_error_hint(err, "these are the activations of the model: give smaller shapes");
+	p->arena_bytes = placed.height_bytes;
+	p->arena_lower_bound_bytes = placed.load_bytes;
+	p->arena_made_by = placed.made_by;
 	p->peak_step = -1;
 	if (!rc && n > 0)
-		rc = find_peak(items, n, p->n_steps, &p->peak_step, err);
+		rc = find_peak(buffers, n, p->n_steps, &p->peak_step, err);
 	for (i = n = 0; i < p->n_tensors; i++)
 		if (needs_memory(&p->tensors[i]))
-			p->tensors[i].offset_bytes = items[n++].offset_bytes;
+			p->tensors[i].offset_bytes = buffers[n++].offset_bytes;
 	for (i = 0; i < p->n_steps; i++)
 		if (p->steps[i].scratch_bytes > 0)
-			p->steps[i].scratch_offset_bytes = items[n++].offset_bytes;
-	rg_free(items);
+			p->steps[i].scratch_offset_bytes = buffers[n++].offset_bytes;
+	rg_free(buffers);
 	copy_to_aliases(p);
 	return rc;
 }

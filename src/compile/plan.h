@@ -100,7 +100,8 @@ struct rg_plan {
 	int n_edges;
 	struct rg_edge *edges;
 	int64_t arena_bytes;            /* activations and scratch, as placed */
-	int64_t arena_lower_bound_bytes;/* largest sum of live bytes at any step */
+	int64_t arena_lower_bound_bytes;/* largest sum of live bytes at any step, each rounded up to 64 */
+	const char *arena_made_by;      /* strategy that placed it (arena.h): "greedy-size", "search" */
 	int peak_step;                  /* where that is */
 	int64_t prepared_bytes;         /* all packed weights */
 	int64_t released_bytes;         /* of constants that were freed (options.release) */
@@ -135,15 +136,5 @@ void rg_plan_free(struct rg_plan *p);
  * them. Quadratic: for tests and for looking into a suspicion.
  */
 int rg_plan_check(const struct rg_plan *p, struct rg_error *err);
-
-/* The memory planner alone: greedy by size, first fit, into one arena.
- * Intervals are inclusive steps. Exposed for tests. */
-struct rg_arena_item {
-	int64_t size_bytes;
-	int first, last;
-	int64_t offset_bytes; /* result, a multiple of 64 */
-};
-int rg_arena_place(struct rg_arena_item *items, int n, int64_t *arena_bytes, int64_t *lower_bound_bytes,
-		   struct rg_error *err);
 
 #endif

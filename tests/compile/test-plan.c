@@ -365,18 +365,23 @@ static void test_no_kernel(void **state)
 	rg_graph_free(g);
 }
 
-/* Live bytes at the worst step, from the plan's tensors alone. */
+static int64_t round_up(int64_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
+/* Live bytes at the worst step, in units of 64, from the plan's tensors alone. */
 static int64_t peak_of(const struct rg_plan *p)
 {
 	int64_t most = 0, sum;
 	int s, i;
 
 	for (s = 0; s < p->n_steps; s++) {
-		sum = p->steps[s].scratch_bytes;
+		sum = round_up(p->steps[s].scratch_bytes);
 		for (i = 0; i < p->n_tensors; i++)
 			if (p->tensors[i].place == RG_PLACE_ARENA && p->tensors[i].alias_of < 0 &&
 			    p->tensors[i].first_step <= s && s <= p->tensors[i].last_step)
-				sum += p->tensors[i].size_bytes;
+				sum += round_up(p->tensors[i].size_bytes);
 		most = sum > most ? sum : most;
 	}
 	return most;

@@ -1,0 +1,25 @@
+/*
+ * Which strategy places the buffers of a plan.
+ */
+#ifndef RG_COMPILE_ARENA_H
+#define RG_COMPILE_ARENA_H
+
+#include "base/error.h"
+#include "compile/buffers.h"
+
+struct rg_arena_result {
+	int64_t height_bytes; /* where the highest buffer ends */
+	int64_t load_bytes;   /* largest sum of bytes alive at once: the lower bound */
+	const char *made_by;  /* "greedy-size", "search", ...; static */
+};
+
+/*
+ * Places b[0..n): the lowest of the strategies that do not look back (strategies.h),
+ * and where that ends more than 1 % above the load, the search (search.h) with as
+ * much work as takes some tens of milliseconds. Its limit is counted work, not time: the same
+ * buffers get the same offsets on every machine. Errors: those of rg_buffers_validate,
+ * -ENOMEM; offsets are undefined then.
+ */
+int rg_arena_place(struct rg_buffer *b, int n, struct rg_arena_result *out, struct rg_error *err);
+
+#endif
