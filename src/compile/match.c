@@ -109,7 +109,8 @@ bool rg_match_is(const struct rg_match *m, int node, const char *op_type)
 {
 	const struct rg_node *n;
 
-	if (node < 0 || node >= m->n_nodes || m->gone[node] || !m->live[node])
+	if (node < 0 || node >= m->n_nodes || m->gone[node] || !m->live[node] ||
+	    (m->log->limit && m->log->n_rewritten >= m->log->limit))
 		return false;
 	n = &m->g->nodes[node];
 	return !n->domain[0] && !n->unsupported && !strcmp(n->op_type, op_type);

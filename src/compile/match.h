@@ -26,7 +26,8 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 /* Takes out what is gone, and unneeded nodes that read of it. `rc`: how the pass went; returns it, or the number of rewrites. Frees m's own. */
 int rg_match_end(struct rg_match *m, int rc, struct rg_error *err);
 
-/* Node i is standard operator `op_type`, needed, and not part of a rewrite yet. */
+/* Node i is standard operator `op_type`, needed, and not part of a rewrite yet. Nothing is, once
+ * the log's limit of rewrites is reached. */
 bool rg_match_is(const struct rg_match *m, int node, const char *op_type);
 /*
  * A node of type `op_type` that reads output 0 of `node`, its only one, as its own input 0 (commutes: or as

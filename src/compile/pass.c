@@ -13,14 +13,21 @@ static const struct rg_pass *const passes[] = {
 };
 enum { N_PASSES = sizeof(passes) / sizeof(passes[0]) };
 
+static const struct rg_pass *injected;
+
+void rg_pass_inject(const struct rg_pass *pass)
+{
+	injected = pass;
+}
+
 int rg_pass_count(void)
 {
-	return N_PASSES;
+	return N_PASSES + (injected != NULL);
 }
 
 const struct rg_pass *rg_pass_at(int i)
 {
-	return passes[i];
+	return i < N_PASSES ? passes[i] : injected;
 }
 
 const char *rg_decline_name(enum rg_decline d)
@@ -81,20 +88,22 @@ static int check_disabled(const struct rg_pass_options *o, struct rg_error *err)
 	for (int i = 0; i < o->n_disabled; i++) {
 		bool found = false;
 
-		for (int k = 0; k < N_PASSES; k++)
-			found = found || !strcmp(passes[k]->name, o->disabled[i]);
+		for (int k = 0; k < rg_pass_count(); k++)
+			found = found || !strcmp(rg_pass_at(k)->name, o->disabled[i]);
 		if (!found)
 			return rg_error_set(err, -EINVAL, "there is no pass '%s'", o->disabled[i]);
 	}
 	return 0;
 }
 
-static bool is_disabled(const struct rg_pass_options *o, const char *name)
+static bool runs(const struct rg_pass_options *o, const struct rg_pass *pass)
 {
+	if (pass->level > o->level || (o->portable && pass->internal))
+		return false;
 	for (int i = 0; i < o->n_disabled; i++)
-		if (!strcmp(o->disabled[i], name))
-			return true;
-	return false;
+		if (!strcmp(o->disabled[i], pass->name))
+			return false;
+	return true;
 }
 
 /* Until it finds nothing: what a rewrite leaves can be the beginning of the next. Declines are noted
@@ -116,8 +125,16 @@ int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg
 	int rc = check_disabled(o, err);
 
 	log->level = o->level;
-	for (int k = 0; k < N_PASSES && rc >= 0; k++)
-		if (passes[k]->level <= o->level && !is_disabled(o, passes[k]->name))
-			rc = run_pass(passes[k], g, log, err);
+	log->limit = o->limit;
+	for (int k = 0; k < rg_pass_count() && rc >= 0; k++) {
+		const struct rg_pass *pass = rg_pass_at(k);
+		int before = log->n_rewritten;
+
+		if (!runs(o, pass))
+			continue;
+		rc = run_pass(pass, g, log, err);
+		if (rc >= 0 && o->after && log->n_rewritten > before)
+			rc = o->after(o->after_ctx, pass, g, log, err);
+	}
 	return rc < 0 ? rc : 0;
 }

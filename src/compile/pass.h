@@ -52,6 +52,7 @@ struct rg_pass_log {
 	struct rg_pass_note *notes;
 	int n_rewritten;            /* notes without a decline */
 	int n_dead;                 /* nodes that no output needed, dropped since they read what went */
+	int limit;                  /* of n_rewritten (struct rg_pass_options); 0: none */
 };
 void rg_pass_log_free(struct rg_pass_log *log);
 int rg_pass_note(struct rg_pass_log *log, const struct rg_pass_note *note, struct rg_error *err);
@@ -62,16 +63,30 @@ struct rg_pass {
 	int level;
 	/* Looks at the whole graph once. Returns the number of rewrites, or a negative errno. */
 	int (*run)(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err);
+	/* Makes operators that only ridge's own executor knows (domain "ridge"): not for a model
+	 * that is written for others. */
+	bool internal;
 };
 
 /* All passes, in the order in which they run. */
 int rg_pass_count(void);
 const struct rg_pass *rg_pass_at(int i);
+/* For tests: one more pass, which runs last; NULL takes it away. Not thread safe. */
+void rg_pass_inject(const struct rg_pass *pass);
 
 struct rg_pass_options {
 	int level;                  /* 0: none runs */
 	int n_disabled;
 	const char *const *disabled; /* names of passes that do not run */
+	bool portable;              /* passes that are internal do not run */
+	/* Once so many rewrites are noted, patterns are no longer found (one of several nodes is
+	 * taken whole): to find the one that went wrong. 0: no limit */
+	int limit;
+	/* Called behind each pass that has rewritten something, on a graph that is fit to be
+	 * inferred and planned. What it returns when not 0 ends the passes. NULL: nobody looks */
+	int (*after)(void *ctx, const struct rg_pass *pass, struct rg_graph *g, const struct rg_pass_log *log,
+		     struct rg_error *err);
+	void *after_ctx;
 };
 /*
  * Runs the passes. The graph stays finished; types and shapes of new values are known,

@@ -188,6 +188,73 @@ static void test_disabled(void **state)
 	rg_graph_free(g);
 }
 
+static int count_rewrites(const struct rg_pass_options *o, struct rg_graph *g)
+{
+	static const struct rg_plan_options po = { .lanes = 1 };
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_pass_log log = { 0 };
+	int n;
+
+	assert_int_equal(rg_fold_graph(g, &po, &err), 0);
+	assert_int_equal(rg_passes_run(g, o, &log, &err), 0);
+	n = log.n_rewritten;
+	rg_pass_log_free(&log);
+	rg_graph_free(g);
+	return n;
+}
+
+/* Patterns are found up to the limit; the last may be one of two nodes. */
+static void test_limit(void **state)
+{
+	for (int limit = 1; limit < 7; limit++) {
+		struct rg_pass_options o = { .level = 3, .limit = limit };
+
+		int n = count_rewrites(&o, make_block(1));
+
+		assert_true(limit < 5 ? n == limit || n == limit + 1 : n == 5);
+	}
+}
+
+static int count_call(void *ctx, const struct rg_pass *pass, struct rg_graph *g, const struct rg_pass_log *log,
+		      struct rg_error *err)
+{
+	assert_string_equal(log->notes[log->n_notes - 1].pass, pass->name);
+	++*(int *)ctx;
+	return strcmp(pass->name, "conv-epilogue") ? 0 : rg_error_set(err, -EDOM, "enough");
+}
+
+static int never_runs(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err)
+{
+	fail_msg("an internal pass ran for a portable model");
+	return 0;
+}
+
+/* The caller is shown the graph behind each pass that did something, and can end it; internal
+ * passes stay out of a portable model. */
+static void test_options(void **state)
+{
+	static const struct rg_pass inner = { "inner", "fails when it runs", 1, never_runs, .internal = true };
+	static const struct rg_plan_options po = { .lanes = 1 };
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_pass_log log = { 0 };
+	struct rg_graph *g = make_block(1);
+	int calls = 0, count = rg_pass_count();
+	struct rg_pass_options o = { .level = 3, .portable = true, .after = count_call, .after_ctx = &calls };
+
+	rg_pass_inject(&inner);
+	assert_int_equal(rg_pass_count(), count + 1);
+	assert_ptr_equal(rg_pass_at(count), &inner);
+	o.after = NULL;
+	count_rewrites(&o, make_block(1));
+	o.after = count_call;
+	rg_pass_inject(NULL);
+	assert_int_equal(rg_fold_graph(g, &po, &err), 0);
+	assert_int_equal(rg_passes_run(g, &o, &log, &err), -EDOM);
+	assert_int_equal(calls, 2); /* conv-affine, conv-epilogue */
+	rg_pass_log_free(&log);
+	rg_graph_free(g);
+}
+
 /* y = x times Clip(x + 3, 0, 6) over 6; bit 0: the sixth first, 1: operands the other way round,
  * 2: a product with 1/6, 3: no product with x. */
 static void make_taken_apart(struct rg_graph *g, const char *x, const char *y, int how)
@@ -432,7 +499,7 @@ static void test_random(void **state)
 	for (uint64_t seed = 0; seed < 150; seed++) {
 		rewritten += compare(make_any, seed, 3, 0, NULL);
 		for (int pass = 0; pass < rg_pass_count(); pass++) { /* each alone */
-			const char *others[8];
+			const char *others[64];
 			int n = 0;
 
 			for (int k = 0; k < rg_pass_count(); k++)
@@ -497,6 +564,8 @@ int main(void)
 		cmocka_unit_test(test_block),
 		cmocka_unit_test(test_swish),
 		cmocka_unit_test(test_disabled),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_idempotent),
