@@ -12,12 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/str.h"
+#include "graph/op.h"
 #include "onnx.pb.h"
 
 /* Of opset 17; a graph read from a file says its own. */
 #define IR_VERSION 8
 #define MAX_MESSAGE_BYTES INT32_MAX
+#define CONTRIB "com.microsoft"
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
@@ -82,15 +85,57 @@ static void put_message(struct rg_str *s, uint32_t field, struct rg_str *message
 
 /* ---- messages ---- */
 
+static const struct rg_onnx_parts everything;
+
+/* What is being written: a graph, and which parts of it. */
+struct source {
+	const struct rg_graph *g;
+	const struct rg_onnx_parts *parts;
+};
+
+static bool node_is_written(const struct source *w, int node)
+{
+	return !w->parts->nodes || w->parts->nodes[node];
+}
+
+/* A constant as data. What was folded has its nodes still, unless a pass took them away or
+ * made the value itself. */
+static bool is_initializer(const struct source *w, int value)
+{
+	const struct rg_value *v = &w->g->values[value];
+
+	if (v->from_outer || (w->parts->values && !w->parts->values[value]))
+		return false;
+	return v->origin == RG_CONST_INITIALIZER ||
+	       (v->origin == RG_CONST_FOLDED && (v->producer < 0 || !node_is_written(w, v->producer)));
+}
+
+static bool is_constant_node(const struct source *w, int value)
+{
+	const struct rg_value *v = &w->g->values[value];
+
+	return v->origin == RG_CONST_NODE && !v->from_outer && (!w->parts->values || w->parts->values[value]);
+}
+
+/* Bytes of a tensor as they lie in memory; 0 for strings, which stand in the head of their message; -1: no size. */
+static int64_t raw_bytes(enum rg_dtype t, const struct rg_shape *shape)
+{
+	return t == RG_STRING ? 0 : rg_tensor_bytes(t, shape);
+}
+
 /* A TensorProto up to its raw bytes, whose field and length come last. */
 static void tensor_head(struct rg_str *s, const char *name, enum rg_dtype t, const struct rg_shape *shape,
-			uint64_t bytes)
+			const void *data, uint64_t bytes)
 {
 	for (int d = 0; d < shape->rank; d++)
 		put_int(s, onnx_TensorProto_dims_tag, shape->dim[d]);
 	put_int(s, onnx_TensorProto_data_type_tag, t);
 	if (name)
 		put_text(s, onnx_TensorProto_name_tag, name);
+	for (int64_t i = 0; t == RG_STRING && i < rg_shape_count(shape); i++)
+		put_text(s, onnx_TensorProto_string_data_tag, ((const char *const *)data)[i]);
+	if (t == RG_STRING)
+		return;
 	tag(s, onnx_TensorProto_raw_data_tag, WIRE_BYTES);
 	varint(s, bytes);
 }
@@ -101,19 +146,27 @@ static int not_written(const char *what, const char *name, struct rg_error *err)
 	return rg_error_hint(err, "export another model");
 }
 
-/* Bytes of a tensor that has them as they lie in memory. */
-static int64_t raw_bytes(enum rg_dtype t, const struct rg_shape *shape)
+static int graph_message(struct rg_str *s, const struct source *w, struct rg_error *err);
+
+static int subgraph(struct rg_str *attr, const struct rg_graph *g, struct rg_error *err)
 {
-	return t == RG_STRING ? -1 : rg_tensor_bytes(t, shape);
+	struct source w = { g, &everything };
+	struct rg_str s = { 0 };
+	int rc = graph_message(&s, &w, err);
+
+	if (rc)
+		rg_str_free(&s);
+	else
+		put_message(attr, onnx_AttributeProto_g_tag, &s);
+	return rc;
 }
 
 static int attribute(struct rg_str *node, const struct rg_node *n, const struct rg_attr *a, struct rg_error *err)
 {
 	struct rg_str s = { 0 }, t = { 0 };
 	int64_t bytes;
+	int rc = 0;
 
-	if (a->type == RG_ATTR_GRAPH)
-		return not_written("a subgraph", n->name, err);
 	put_text(&s, onnx_AttributeProto_name_tag, a->name);
 	put_int(&s, onnx_AttributeProto_type_tag, a->type);
 	switch (a->type) {
@@ -129,13 +182,16 @@ static int attribute(struct rg_str *node, const struct rg_node *n, const struct 
 	case RG_ATTR_TENSOR:
 		bytes = raw_bytes(a->t.dtype, &a->t.shape);
 		if (bytes < 0) {
-			rg_str_free(&s);
-			return not_written("a tensor without plain bytes", n->name, err);
+			rc = not_written("a tensor without plain bytes", n->name, err);
+			break;
 		}
-		tensor_head(&t, NULL, a->t.dtype, &a->t.shape, (uint64_t)bytes);
+		tensor_head(&t, NULL, a->t.dtype, &a->t.shape, a->t.data, (uint64_t)bytes);
 		if (bytes)
 			rg_str_addn(&t, a->t.data, (size_t)bytes);
 		put_message(&s, onnx_AttributeProto_t_tag, &t);
+		break;
+	case RG_ATTR_GRAPH:
+		rc = subgraph(&s, a->g, err);
 		break;
 	case RG_ATTR_FLOATS:
 		for (int i = 0; i < a->count; i++)
@@ -150,11 +206,13 @@ static int attribute(struct rg_str *node, const struct rg_node *n, const struct 
 			put_text(&s, onnx_AttributeProto_strings_tag, a->strings[i]);
 		break;
 	default:
-		rg_str_free(&s);
-		return not_written("an attribute of unknown type", n->name, err);
+		rc = not_written("an attribute of unknown type", n->name, err);
 	}
-	put_message(node, onnx_NodeProto_attribute_tag, &s);
-	return 0;
+	if (rc)
+		rg_str_free(&s);
+	else
+		put_message(node, onnx_NodeProto_attribute_tag, &s);
+	return rc;
 }
 
 /* Absent inputs and outputs are empty names; behind the last one there is none. */
@@ -166,10 +224,27 @@ static void put_names(struct rg_str *s, uint32_t field, const struct rg_graph *g
 		put_text(s, field, values[i] < 0 ? "" : g->values[values[i]].name);
 }
 
+/* A file has one opset a domain: each node must be of the version that it selects. */
+static int check_node(const struct rg_graph *g, const struct rg_node *n, struct rg_error *err)
+{
+	int64_t opset = rg_graph_opset(g, "");
+
+	if (strcmp(n->domain, "ridge") == 0) {
+		rg_error_set(err, RG_ENOTSUP_MODEL, "node '%s': %s is an operator of ridge's own executor", n->name,
+			     n->op_type);
+		return rg_error_hint(err, "leave out the pass that made it");
+	}
+	if (n->domain[0] || !n->op || n->unsupported || rg_op_version(n->op, opset) == n->version)
+		return 0;
+	rg_error_set(err, RG_ENOTSUP_MODEL, "node '%s': %s is of version %d, and opset %lld of the model has another",
+		     n->name, n->op_type, n->version, (long long)opset);
+	return rg_error_hint(err, "export the model with another opset");
+}
+
 static int node(struct rg_str *graph, const struct rg_graph *g, const struct rg_node *n, struct rg_error *err)
 {
 	struct rg_str s = { 0 };
-	int rc = 0;
+	int rc = check_node(g, n, err);
 
 	put_names(&s, onnx_NodeProto_input_tag, g, n->n_in, n->in);
 	put_names(&s, onnx_NodeProto_output_tag, g, n->n_out, n->out);
@@ -221,46 +296,61 @@ static void shape_of_declaration(struct rg_str *tensor_type, const struct rg_val
 	put_message(tensor_type, onnx_TypeProto_Tensor_shape_tag, &shape);
 }
 
-static int interface(struct rg_str *graph, uint32_t field, const struct rg_value *v, struct rg_error *err)
+/* Wraps a type into one that holds it, a sequence or an optional. */
+static void wrap_type(struct rg_str *type, uint32_t holder)
+{
+	struct rg_str inner = *type, message = { 0 };
+
+	_Static_assert(onnx_TypeProto_Sequence_elem_type_tag == onnx_TypeProto_Optional_elem_type_tag,
+		       "one writer makes both");
+	*type = (struct rg_str){ 0 };
+	put_message(&message, onnx_TypeProto_Sequence_elem_type_tag, &inner);
+	put_message(type, holder, &message);
+}
+
+static int interface(struct rg_str *graph, uint32_t field, const struct rg_graph *g, const struct rg_value *v,
+		     struct rg_error *err)
 {
 	enum rg_dtype t = v->has_declared && v->declared_dtype ? v->declared_dtype : v->dtype;
 	struct rg_str info = { 0 }, type = { 0 }, tensor = { 0 };
 
-	if (!t)
+	/* of a subgraph's inputs and outputs a file may leave the type open */
+	if (!t && !g->outer)
 		return not_written("an input or output of unknown type", v->name, err);
-	put_int(&tensor, onnx_TypeProto_Tensor_elem_type_tag, t);
-	if (v->has_declared && v->declared_rank >= 0)
-		shape_of_declaration(&tensor, v);
-	put_message(&type, onnx_TypeProto_tensor_type_tag, &tensor);
 	put_text(&info, onnx_ValueInfoProto_name_tag, v->name);
-	put_message(&info, onnx_ValueInfoProto_type_tag, &type);
+	if (t) {
+		put_int(&tensor, onnx_TypeProto_Tensor_elem_type_tag, t);
+		if (v->has_declared && v->declared_rank >= 0)
+			shape_of_declaration(&tensor, v);
+		put_message(&type, onnx_TypeProto_tensor_type_tag, &tensor);
+		if (v->kind == RG_VALUE_SEQUENCE || v->kind == RG_VALUE_OPTIONAL_SEQUENCE)
+			wrap_type(&type, onnx_TypeProto_sequence_type_tag);
+		if (v->kind == RG_VALUE_OPTIONAL || v->kind == RG_VALUE_OPTIONAL_SEQUENCE)
+			wrap_type(&type, onnx_TypeProto_optional_type_tag);
+		put_message(&info, onnx_ValueInfoProto_type_tag, &type);
+	}
 	put_message(graph, field, &info);
 	return 0;
 }
 
-/* Everything of the graph but its initialisers. */
-static int graph_body(struct rg_str *s, const struct rg_graph *g, struct rg_error *err)
+/* Everything of a graph but its initialisers. */
+static int graph_body(struct rg_str *s, const struct source *w, struct rg_error *err)
 {
+	const struct rg_graph *g = w->g;
 	int rc = 0;
 
 	put_text(s, onnx_GraphProto_name_tag, g->name && *g->name ? g->name : "graph");
 	for (int i = 0; i < g->n_values && !rc; i++)
-		if (g->values[i].origin == RG_CONST_NODE)
+		if (is_constant_node(w, i))
 			rc = constant(s, &g->values[i], err);
 	for (int i = 0; i < g->n_nodes && !rc; i++)
-		rc = node(s, g, &g->nodes[i], err);
+		if (node_is_written(w, i))
+			rc = node(s, g, &g->nodes[i], err);
 	for (int i = 0; i < g->n_inputs && !rc; i++)
-		rc = interface(s, onnx_GraphProto_input_tag, &g->values[g->inputs[i]], err);
+		rc = interface(s, onnx_GraphProto_input_tag, g, &g->values[g->inputs[i]], err);
 	for (int i = 0; i < g->n_outputs && !rc; i++)
-		rc = interface(s, onnx_GraphProto_output_tag, &g->values[g->outputs[i]], err);
+		rc = interface(s, onnx_GraphProto_output_tag, g, &g->values[g->outputs[i]], err);
 	return rc;
-}
-
-/* ---- the file ---- */
-
-static bool is_initializer(const struct rg_value *v)
-{
-	return v->origin == RG_CONST_INITIALIZER;
 }
 
 /* The field of an initialiser up to its raw bytes. */
@@ -271,7 +361,7 @@ static int initializer_head(struct rg_str *s, const struct rg_value *v, int64_t 
 	*bytes = raw_bytes(v->dtype, &v->shape);
 	if (*bytes < 0)
 		return not_written("a tensor without plain bytes", v->name, err);
-	tensor_head(&head, v->name, v->dtype, &v->shape, (uint64_t)*bytes);
+	tensor_head(&head, v->name, v->dtype, &v->shape, v->data, (uint64_t)*bytes);
 	tag(s, onnx_GraphProto_initializer_tag, WIRE_BYTES);
 	varint(s, head.len + (uint64_t)*bytes);
 	rg_str_addn(s, rg_str_text(&head), head.len);
@@ -280,16 +370,36 @@ static int initializer_head(struct rg_str *s, const struct rg_value *v, int64_t 
 	return 0;
 }
 
-static int initializer_sizes(const struct rg_graph *g, uint64_t *total, struct rg_error *err)
+/* A whole graph in memory: those of subgraphs are small. */
+static int graph_message(struct rg_str *s, const struct source *w, struct rg_error *err)
 {
-	for (int i = 0; i < g->n_values; i++) {
+	int rc = graph_body(s, w, err);
+
+	for (int i = 0; i < w->g->n_values && !rc; i++) {
+		const struct rg_value *v = &w->g->values[i];
+		int64_t bytes;
+
+		if (!is_initializer(w, i))
+			continue;
+		rc = initializer_head(s, v, &bytes, err);
+		if (!rc && bytes)
+			rg_str_addn(s, v->data, (size_t)bytes);
+	}
+	return rc;
+}
+
+/* ---- the file ---- */
+
+static int initializer_sizes(const struct source *w, uint64_t *total, struct rg_error *err)
+{
+	for (int i = 0; i < w->g->n_values; i++) {
 		struct rg_str s = { 0 };
 		int64_t bytes;
 		int rc;
 
-		if (!is_initializer(&g->values[i]))
+		if (!is_initializer(w, i))
 			continue;
-		rc = initializer_head(&s, &g->values[i], &bytes, err);
+		rc = initializer_head(&s, &w->g->values[i], &bytes, err);
 		if (!rc && s.failed)
 			rc = rg_error_nomem(err, s.len);
 		/* A sum of what lies in memory cannot overflow. */
@@ -310,15 +420,15 @@ static int write_out(FILE *f, const void *p, size_t n, struct rg_error *err)
 	return rg_error_hint(err, "name another place with -o FILE.onnx");
 }
 
-static int write_initializers(FILE *f, const struct rg_graph *g, struct rg_error *err)
+static int write_initializers(FILE *f, const struct source *w, struct rg_error *err)
 {
-	for (int i = 0; i < g->n_values; i++) {
-		const struct rg_value *v = &g->values[i];
+	for (int i = 0; i < w->g->n_values; i++) {
+		const struct rg_value *v = &w->g->values[i];
 		struct rg_str s = { 0 };
 		int64_t bytes;
 		int rc;
 
-		if (!is_initializer(v))
+		if (!is_initializer(w, i))
 			continue;
 		rc = initializer_head(&s, v, &bytes, err);
 		if (!rc && s.failed)
@@ -334,24 +444,62 @@ static int write_initializers(FILE *f, const struct rg_graph *g, struct rg_error
 	return 0;
 }
 
+/*
+ * The IR version that came with an opset: a reader that knows the one knows the other.
+ * Below 4 every initialiser would have to be an input, too.
+ */
+static int64_t ir_version(const struct rg_graph *g)
+{
+	static const struct { short opset, ir; } known[] = {
+		{ 10, 5 }, { 11, 6 }, { 12, 7 }, { 15, 8 }, { 19, 9 }, { 21, 10 }, { 23, 11 }, { 24, 12 }, { 25, 13 },
+	};
+	int64_t ir = g->ir_version ? g->ir_version : IR_VERSION;
+
+	ir = ir < 4 ? 4 : ir;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (rg_graph_opset(g, "") >= known[i].opset && ir < known[i].ir)
+			ir = known[i].ir;
+	return ir;
+}
+
+static void put_opset(struct rg_str *s, const char *domain, int64_t version)
+{
+	struct rg_str opset = { 0 };
+
+	put_text(&opset, onnx_OperatorSetIdProto_domain_tag, domain);
+	put_int(&opset, onnx_OperatorSetIdProto_version_tag, version);
+	put_message(s, onnx_ModelProto_opset_import_tag, &opset);
+}
+
+static bool uses_contrib(const struct rg_graph *g)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		if (strcmp(g->nodes[i].domain, CONTRIB) == 0)
+			return true;
+		for (int k = 0; k < g->nodes[i].n_attrs; k++)
+			if (g->nodes[i].attrs[k].g && uses_contrib(g->nodes[i].attrs[k].g))
+				return true;
+	}
+	return false;
+}
+
 /* The model up to and with the length of its graph, which comes last. */
 static int model_head(struct rg_str *s, const struct rg_graph *g, uint64_t graph_bytes)
 {
-	put_int(s, onnx_ModelProto_ir_version_tag, g->ir_version ? g->ir_version : IR_VERSION);
+	put_int(s, onnx_ModelProto_ir_version_tag, ir_version(g));
 	put_text(s, onnx_ModelProto_producer_name_tag, g->producer ? g->producer : "");
-	for (int i = 0; i < g->n_opsets; i++) {
-		struct rg_str opset = { 0 };
-
-		put_text(&opset, onnx_OperatorSetIdProto_domain_tag, g->opsets[i].domain);
-		put_int(&opset, onnx_OperatorSetIdProto_version_tag, g->opsets[i].version);
-		put_message(s, onnx_ModelProto_opset_import_tag, &opset);
-	}
+	for (int i = 0; i < g->n_opsets; i++)
+		put_opset(s, g->opsets[i].domain, g->opsets[i].version);
+	if (g->n_opsets == 0) /* files older than IR 3 name none */
+		put_opset(s, "", rg_graph_opset(g, ""));
+	if (!rg_graph_opset(g, CONTRIB) && uses_contrib(g))
+		put_opset(s, CONTRIB, 1);
 	tag(s, onnx_ModelProto_graph_tag, WIRE_BYTES);
 	varint(s, graph_bytes);
 	return s->failed ? -ENOMEM : 0;
 }
 
-static int write_file(const struct rg_graph *g, const char *path, const struct rg_str *head,
+static int write_file(const struct source *w, const char *path, const struct rg_str *head,
 		      const struct rg_str *body, struct rg_error *err)
 {
 	FILE *f = fopen(path, "wbe");
@@ -367,7 +515,7 @@ static int write_file(const struct rg_graph *g, const char *path, const struct r
 	if (!rc)
 		rc = write_out(f, body->text, body->len, err);
 	if (!rc)
-		rc = write_initializers(f, g, err);
+		rc = write_initializers(f, w, err);
 	if (fclose(f) && !rc) {
 		rg_error_set(err, -errno, "cannot be written: %s", strerror(errno));
 		rc = rg_error_hint(err, "name another place with -o FILE.onnx");
@@ -377,14 +525,16 @@ static int write_file(const struct rg_graph *g, const char *path, const struct r
 	return rc;
 }
 
-int rg_onnx_write(const struct rg_graph *g, const char *path, struct rg_error *err)
+int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *parts, const char *path,
+			struct rg_error *err)
 {
+	struct source w = { g, parts ? parts : &everything };
 	struct rg_str head = { 0 }, body = { 0 };
 	uint64_t graph_bytes = 0;
-	int rc = graph_body(&body, g, err);
+	int rc = graph_body(&body, &w, err);
 
 	if (!rc)
-		rc = initializer_sizes(g, &graph_bytes, err);
+		rc = initializer_sizes(&w, &graph_bytes, err);
 	graph_bytes += body.len;
 	if (!rc && (body.failed || model_head(&head, g, graph_bytes)))
 		rc = rg_error_nomem(err, body.len);
@@ -394,8 +544,40 @@ int rg_onnx_write(const struct rg_graph *g, const char *path, struct rg_error *e
 		rc = rg_error_hint(err, "export a smaller model");
 	}
 	if (!rc)
-		rc = write_file(g, path, &head, &body, err);
+		rc = write_file(&w, path, &head, &body, err);
 	rg_str_free(&head);
 	rg_str_free(&body);
 	return rc ? rg_error_at(err, "%s", path) : 0;
+}
+
+int rg_onnx_write(const struct rg_graph *g, const char *path, struct rg_error *err)
+{
+	return rg_onnx_write_parts(g, NULL, path, err);
+}
+
+int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, char hex[65], struct rg_error *err)
+{
+	struct source w = { g, parts ? parts : &everything };
+	struct rg_str s = { 0 };
+	struct rg_sha256 *h = NULL;
+	int rc = graph_body(&s, &w, err);
+
+	for (int i = 0; i < g->n_values && !rc; i++)
+		if (is_initializer(&w, i))
+			rc = initializer_head(&s, &g->values[i], &(int64_t){ 0 }, err);
+	if (!rc && !s.failed)
+		h = rg_sha256_new();
+	if (!rc && !h)
+		rc = rg_error_nomem(err, s.len);
+	if (!rc) {
+		rg_sha256_add(h, rg_str_text(&s), s.len);
+		/* what stands in the file is what its name says */
+		for (int i = 0; i < g->n_values; i++)
+			if (is_initializer(&w, i) && g->values[i].origin == RG_CONST_FOLDED)
+				rg_sha256_add(h, g->values[i].data ? g->values[i].data : "",
+					      (size_t)raw_bytes(g->values[i].dtype, &g->values[i].shape));
+		rg_sha256_finish(h, hex);
+	}
+	rg_str_free(&s);
+	return rc;
 }

@@ -8,17 +8,33 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
+/* Which parts of the main graph are written: a byte for each node and each value, not 0: it is.
+ * A value's byte matters for constants only. NULL: all. Subgraphs are written whole. */
+struct rg_onnx_parts {
+	const unsigned char *nodes, *values;
+};
+
 /*
  * Writes a finished graph to `path`, which is replaced: nodes with their
- * attributes, initialisers and Constant nodes (what was folded or bound is
- * computed again by whoever reads it),
- * inputs as declared, with their symbols. Every output must have a declared
- * or an inferred type.
+ * attributes and subgraphs, initialisers and Constant nodes, inputs and outputs
+ * as declared, with their symbols. What was folded or bound is computed again by
+ * whoever reads it; a constant that has no node behind it (a pass made it)
+ * becomes an initialiser. Every output must have a declared or an inferred type.
+ * The IR version is raised to what the opset came with, and to 4.
  *
- * RG_ENOTSUP_MODEL: what is not written: subgraphs, text tensors, and models
- * of 2 GiB or more, which a protobuf message cannot hold. A failed write
- * leaves no file.
+ * RG_ENOTSUP_MODEL: what is not written: a node of another version than the
+ * opset of the file selects, operators of ridge's own executor, and models of
+ * 2 GiB or more, which a protobuf message cannot hold. A failed write leaves no file.
  */
 int rg_onnx_write(const struct rg_graph *g, const char *path, struct rg_error *err);
+/* The same for parts of it (NULL: all), which must hold what its outputs need. */
+int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *parts, const char *path,
+			struct rg_error *err);
+/*
+ * A hash of what would be written, without what was read from the file: two graphs
+ * of one model that have been rewritten alike have the same. A few milliseconds,
+ * however large the weights.
+ */
+int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, char hex[65], struct rg_error *err);
 
 #endif

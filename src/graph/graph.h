@@ -166,6 +166,8 @@ struct rg_graph *rg_graph_new(struct rg_graph *outer);
 void rg_graph_free(struct rg_graph *g);
 
 int rg_graph_set_opset(struct rg_graph *g, const char *domain, int64_t version, struct rg_error *err);
+/* The version of a domain that applies in this graph, subgraphs inherit it; 0: not imported. */
+int64_t rg_graph_opset(const struct rg_graph *g, const char *domain);
 /* Index of the value of that name, made when it does not exist. Negative: errno. */
 int rg_graph_value(struct rg_graph *g, const char *name, struct rg_error *err);
 /* Index, or -1 when there is none. */

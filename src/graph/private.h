@@ -18,8 +18,6 @@ void rg_graph_drop_attrs(struct rg_node *n);
 int rg_node_give_up(const struct rg_graph *g, struct rg_node *n, struct rg_error *err);
 /* Whether the attributes of a bound node are of the types that operators read. */
 int rg_graph_check_attrs(const struct rg_node *n, struct rg_error *err);
-/* The version of a domain that applies in this graph, subgraphs inherit it; 0: not imported. */
-int64_t rg_graph_opset(const struct rg_graph *g, const char *domain);
 /* The --shape of an input, or NULL. */
 const struct rg_shape *rg_bind_shape(const struct rg_bindings *b, const char *input);
 /* A symbol's value: --dim, else what a --shape of another input says; -1 open. */
