@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "compile/needed.h"
+#include "compile/rewrite.h"
 
 static bool is_const(const struct rg_graph *g, int value)
 {
@@ -28,7 +29,7 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 	unsigned char *needed = rg_calloc(n, 1);
 	int used = 0;
 
-	*m = (struct rg_match){ .g = g, .pass = pass, .log = log, .n_nodes = g->n_nodes };
+	*m = (struct rg_match){ .g = g, .pass = pass, .log = log, .n_nodes = g->n_nodes, .n_values = g->n_values };
 	for (int i = 0; i < g->n_nodes; i++)
 		all += (size_t)g->nodes[i].n_in + (size_t)g->nodes[i].n_captured;
 	m->live = rg_calloc((size_t)g->n_nodes + 1, 1);
@@ -36,14 +37,18 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 	m->first_use = rg_calloc(n, sizeof(*m->first_use));
 	m->n_uses = rg_calloc(n, sizeof(*m->n_uses));
 	m->uses = rg_calloc(all, sizeof(*m->uses));
-	if (!needed || !m->live || !m->gone || !m->first_use || !m->n_uses || !m->uses) {
+	m->captured = rg_calloc(n, 1);
+	m->instead = rg_calloc(n, sizeof(*m->instead));
+	if (!needed || !m->live || !m->gone || !m->first_use || !m->n_uses || !m->uses || !m->captured || !m->instead) {
 		rg_free(needed);
 		return rg_error_nomem(err, all * sizeof(*m->uses));
 	}
 	rg_mark_needed(g, false, needed, m->live);
 	rg_free(needed);
-	for (int v = 0; v < g->n_values; v++)
+	for (int v = 0; v < g->n_values; v++) {
 		m->first_use[v] = -1;
+		m->instead[v] = v;
+	}
 	for (int i = 0; i < g->n_nodes; i++) {
 		if (!m->live[i])
 			continue;
@@ -52,6 +57,9 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 		for (int k = 0; k < g->nodes[i].n_captured; k++)
 			read_by(m, g->nodes[i].captured[k], i, &used);
 	}
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i].n_captured; k++)
+			m->captured[g->nodes[i].captured[k]] = 1;
 	return 0;
 }
 
@@ -91,8 +99,17 @@ static int drop_dead_readers(struct rg_match *m, struct rg_error *err)
 	return 0;
 }
 
+static void read_instead(struct rg_match *m)
+{
+	for (int i = 0; i < m->g->n_nodes; i++)
+		for (int k = 0; k < m->g->nodes[i].n_in; k++)
+			m->g->nodes[i].in[k] = rg_rewrite_now(m, m->g->nodes[i].in[k]);
+}
+
 int rg_match_end(struct rg_match *m, int rc, struct rg_error *err)
 {
+	if (!rc && m->n_rewrites)
+		read_instead(m);
 	if (!rc && m->n_rewrites)
 		rc = drop_dead_readers(m, err);
 	if (!rc && m->n_rewrites)
@@ -102,6 +119,8 @@ int rg_match_end(struct rg_match *m, int rc, struct rg_error *err)
 	rg_free(m->first_use);
 	rg_free(m->n_uses);
 	rg_free(m->uses);
+	rg_free(m->captured);
+	rg_free(m->instead);
 	return rc ? rc : m->n_rewrites;
 }
 

@@ -18,6 +18,9 @@ struct rg_match {
 	int *n_uses;              /* by value: how often nodes read it, their subgraphs included */
 	struct rg_match_use { int node, next; } *uses; /* next: of the same value, -1 the last */
 	unsigned char *gone;      /* by node: part of a rewrite */
+	int n_values;             /* values that there were at the beginning */
+	unsigned char *captured;  /* by value: a subgraph reads it, by its name */
+	int *instead;             /* by value: what its readers get (rewrite.h) */
 	int n_rewrites;
 };
 

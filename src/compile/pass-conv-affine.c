@@ -9,12 +9,11 @@
  * pass over the output for each.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compile/match.h"
 #include "compile/passes.h"
+#include "compile/rewrite.h"
 
 /* A convolution, and what of the chain behind it was taken. */
 struct chain {
@@ -139,31 +138,6 @@ static int find_next(const struct rg_match *m, const struct chain *c, enum rg_de
 	return -1;
 }
 
-/* A new constant named after `node`, with a number where that name is taken; negative errno. Takes data over. */
-static int add_floats(struct rg_graph *g, const char *node, const char *what, const struct rg_shape *shape, float *data,
-		      struct rg_error *err)
-{
-	size_t size = strlen(node) + strlen(what) + 12;
-	char *name = rg_alloc(size);
-	int value = -ENOMEM, rc;
-
-	if (name) {
-		snprintf(name, size, "%s%s", node, what);
-		for (int i = 2; rg_graph_find_value(g, name) >= 0; i++)
-			snprintf(name, size, "%s%s%d", node, what, i);
-		value = rg_graph_value(g, name, err);
-	} else {
-		rg_error_nomem(err, size);
-	}
-	rg_free(name);
-	if (value < 0) {
-		rg_free(data);
-		return value;
-	}
-	rc = rg_graph_add_const(g, value, RG_CONST_FOLDED, RG_F32, shape, data, err);
-	return rc ? rc : value;
-}
-
 static int make_constants(struct rg_graph *g, const struct rg_node *conv, const struct chain *c, int *weights, int *bias,
 			  struct rg_error *err)
 {
@@ -184,12 +158,12 @@ static int make_constants(struct rg_graph *g, const struct rg_node *conv, const 
 			to[i * each + k] = (float)(c->f[i] * (double)from[i * each + k]);
 		sum[i] = (float)(c->f[i] * (old ? (double)old[i] : 0) + c->s[i]);
 	}
-	*weights = add_floats(g, conv->name, ":weights", &shape, to, err);
+	*weights = rg_rewrite_const(g, conv->name, ":weights", RG_F32, &shape, to, err);
 	if (*weights < 0) {
 		rg_free(sum);
 		return *weights;
 	}
-	*bias = add_floats(g, conv->name, ":bias", &list, sum, err);
+	*bias = rg_rewrite_const(g, conv->name, ":bias", RG_F32, &list, sum, err);
 	return *bias < 0 ? *bias : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "compile/passes.h"
 
 static const struct rg_pass *const passes[] = {
+	&rg_pass_no_op,
 	&rg_pass_hard_swish,
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
