@@ -485,6 +485,8 @@ static void work_turn(void *arg, int64_t begin, int64_t end, int lane)
 			v = j->e.clip && j->e.low > v ? j->e.low : v;
 			y[i] = j->e.clip && j->e.high < v ? j->e.high : v;
 		}
+		if (j->e.finish)
+			j->e.finish(y, n * pixels, &j->e);
 	}
 }
 
@@ -495,7 +497,8 @@ static void run_channels(struct job *j, const struct rg_par *par)
 
 	e.bias_row = 0;
 	e.bias_col = 1;
-	e.clip = e.clip && !j->residual;
+	e.clip = e.clip && !j->residual; /* those come after the residual, which lies by pixels */
+	e.finish = j->residual ? NULL : e.finish;
 	mul.a = (struct rg_matrix){ .row = 1, .col = j->plane };
 	if (j->gathers)
 		mul.a.packed = j->gathered;
@@ -626,5 +629,6 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 static const struct rg_kernel kernels[] = {
 	K("Conv", ""),
 	K("FusedConv", RG_CONTRIB_DOMAIN),
+	K("FusedConv", RG_OWN_DOMAIN),
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(conv), kernels);

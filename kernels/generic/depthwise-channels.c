@@ -29,7 +29,7 @@ struct job {
 	int64_t lane_floats;
 	const float *x, *wt, *bias;
 	float *y, *scratch;
-	struct rg_epilogue e; /* only its clip */
+	struct rg_epilogue e; /* only its clip and finish */
 };
 
 static int setup(const struct rg_call *c, int lanes, struct job *j, struct rg_error *err)
@@ -247,6 +247,8 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 			for (int64_t r = 0; r < j->kh; r++)
 				rows[r] = ring + (o * j->sh + r * j->dh) % j->ring * j->width * RG_VEC;
 			out_row(j, rows, wt, rg_vec_load(bias), out);
+			if (j->e.finish)
+				j->e.finish(out, j->ow * RG_VEC, &j->e);
 			turn_out(out, j->w.out_count, count, j->ow, y + o * j->ow);
 		}
 	}
@@ -302,5 +304,6 @@ static double cost(const struct rg_call *c)
 static const struct rg_kernel kernels[] = {
 	K("Conv", ""),
 	K("FusedConv", RG_CONTRIB_DOMAIN),
+	K("FusedConv", RG_OWN_DOMAIN),
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise_channels), kernels);

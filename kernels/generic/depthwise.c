@@ -24,7 +24,7 @@ struct job {
 	int64_t lane_floats; /* the plane, and where its taps lie */
 	const float *x, *wt, *bias;
 	float *y, *scratch;
-	struct rg_epilogue e; /* only its clip */
+	struct rg_epilogue e; /* only its clip and finish */
 };
 
 /* Many output channels an input channel are a matrix product. */
@@ -123,6 +123,8 @@ RG_INLINE void rows(const struct rg_plane *p, const int64_t *taps, const float *
 			else
 				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 1, n_taps);
 		}
+		if (e->finish)
+			e->finish(y + r * p->ow, count * p->ow, e);
 	}
 }
 
@@ -200,5 +202,6 @@ static double cost(const struct rg_call *c)
 static const struct rg_kernel kernels[] = {
 	K("Conv", ""),
 	K("FusedConv", RG_CONTRIB_DOMAIN),
+	K("FusedConv", RG_OWN_DOMAIN),
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(depthwise), kernels);

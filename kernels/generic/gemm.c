@@ -1,12 +1,12 @@
 /*
- * MatMul and Gemm, and ONNX Runtime's FusedMatMul and FusedGemm, on multiply.h:
- * any strides, batches that broadcast, constant operands packed at plan time,
- * bias and clipping activations before the sums are stored.
+ * MatMul and Gemm, ONNX Runtime's FusedMatMul and FusedGemm, and ridge's own FusedGemm,
+ * on multiply.h: any strides, batches that broadcast, constant operands packed at plan
+ * time, bias, residual and activations before the sums are stored or as they are.
  */
 #include "kernels/generic/generic.h"
 
-#include "graph/contrib.h"
 #include "graph/op-gemm.h"
+#include "graph/own.h"
 #include "kernels/generic/multiply.h"
 #include "kernels/tables.h"
 
@@ -65,11 +65,14 @@ static bool describe_gemm(const struct rg_call *c, struct product *p)
 /* Only what is done on the way to memory. */
 static bool describe_fused_gemm(const struct rg_call *c, struct product *p)
 {
-	struct rg_activation act;
+	struct rg_finish f = { .scale = 1 };
 
-	if (!describe_gemm(c, p) || rg_gemm_activation(c->node, &act))
+	if (!describe_gemm(c, p))
 		return false;
-	return rg_epilogue_activate(&p->e, &act);
+	if (strcmp(c->node->domain, RG_OWN_DOMAIN) == 0 ? rg_own_finish(c->node, &f) : rg_gemm_activation(c->node, &f.act))
+		return false;
+	p->e.residual_row = p->n;
+	return rg_epilogue_activate(&p->e, &f);
 }
 
 /* Products of the batch that share B and lie behind each other are one with more rows. */
@@ -231,6 +234,8 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	mul.c_row = p.n;
 	if (p.has_bias)
 		p.e.bias = c->in[2].data;
+	if (c->node->n_in > 3)
+		p.e.residual = c->in[3].data;
 	mul.e = &p.e;
 	mul.at = offsets;
 	mul.at_ctx = &p;
@@ -285,5 +290,6 @@ static const struct rg_kernel kernels[] = {
 	K("FusedGemm", RG_CONTRIB_DOMAIN),
 	K("FusedMatMul", RG_CONTRIB_DOMAIN),
 	K("TransposeMatMul", RG_CONTRIB_DOMAIN),
+	K("FusedGemm", RG_OWN_DOMAIN),
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(gemm), kernels);

@@ -53,6 +53,16 @@
 #define RG_VEC 4
 #endif
 
+/* A function that one file of a level gives to others of the same level. */
+#define RG_LEVEL_FN2(name, level) name##_##level
+#if defined(RG_GENERIC_AVX512)
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx512)
+#elif defined(RG_GENERIC_AVX2)
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx2)
+#else
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, base)
+#endif
+
 #define RG_INLINE static inline __attribute__((always_inline))
 
 RG_INLINE int64_t rg_min(int64_t a, int64_t b)

@@ -21,7 +21,7 @@
 #define RG_KERNELS_GENERIC_MULTIPLY_H
 
 #include "graph/contrib.h"
-#include "kernels/generic/tile.h"
+#include "kernels/generic/activate.h"
 
 struct rg_matrix {
 	const float *data;       /* as it lies; may be NULL when it is packed */
@@ -57,27 +57,25 @@ struct rg_multiply {
 	float *scratch;          /* rg_multiply_scratch_bytes() */
 };
 
-#define RG_LEVEL_FN2(name, level) name##_##level
-#if defined(RG_GENERIC_AVX512)
-#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx512)
-#elif defined(RG_GENERIC_AVX2)
-#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx2)
-#else
-#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, base)
-#endif
 #define rg_multiply_plan_make RG_LEVEL_FN(rg_multiply_plan_make)
 #define rg_multiply_pack_a RG_LEVEL_FN(rg_multiply_pack_a)
 #define rg_multiply_pack_b RG_LEVEL_FN(rg_multiply_pack_b)
 #define rg_multiply_run RG_LEVEL_FN(rg_multiply_run)
 #define rg_multiply_tile RG_LEVEL_FN(rg_multiply_tile)
 
-/* The clip that an activation is. false: it is none that is done on the way to memory. */
-RG_INLINE bool rg_epilogue_activate(struct rg_epilogue *e, const struct rg_activation *act)
+/* The clip that an activation is, or what finishes it. false: it is none that is done here. */
+RG_INLINE bool rg_epilogue_activate(struct rg_epilogue *e, const struct rg_finish *f)
 {
-	e->clip = act->kind != RG_ACT_NONE;
+	const struct rg_activation *act = &f->act;
+
+	e->clip = act->kind == RG_ACT_RELU || act->kind == RG_ACT_CLIP;
 	e->low = act->kind == RG_ACT_CLIP ? (float)act->a : 0;
 	e->high = act->kind == RG_ACT_CLIP ? (float)act->b : __builtin_inff();
-	return act->kind == RG_ACT_NONE || act->kind == RG_ACT_RELU || act->kind == RG_ACT_CLIP;
+	e->a = (float)act->a;
+	e->b = (float)act->b;
+	e->scale = f->scale;
+	e->shift = f->shift;
+	return rg_activate_find(f, &e->finish);
 }
 
 /*

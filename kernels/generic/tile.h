@@ -40,7 +40,10 @@ enum {
 /*
  * What happens to sums before they are stored:
  *
- *	y = clip(alpha * sum + beta * bias + residual)
+ *	y = finish(clip(alpha * sum + beta * bias + residual))
+ *
+ * What finishes is a function of rows that have just been stored and are still in
+ * L1 (activate.h): any activation, without a copy of each tile for each of them.
  *
  * Bias is one a row, one a column, or a matrix with strides of its own (row or
  * column stride 0: broadcast). Pointers are to the element of row 0, column 0 of
@@ -54,6 +57,9 @@ struct rg_epilogue {
 	int64_t residual_row;
 	bool clip;                  /* to [low, high]; NaN stays */
 	float low, high;
+	/* n elements in place; NULL: they are finished. a, b: of the activation */
+	void (*finish)(float *y, int64_t n, const struct rg_epilogue *e);
+	float a, b, scale, shift;   /* scale * activation + shift */
 };
 
 /* Where one tile goes. */
@@ -94,6 +100,8 @@ static void rg_tile_store_part(const struct rg_tile *t, const float *sum, int64_
 			}
 			to[i] = v;
 		}
+		if (t->last && e->finish)
+			e->finish(to, t->cols, e);
 	}
 }
 
@@ -151,6 +159,9 @@ RG_INLINE void rg_tile_store(const struct rg_tile *t, rg_vec (*sum)[RG_TILE_VECS
 	}
 	RG_TILE_EACH(rows, vecs)
 		rg_vec_store(t->c + r * t->c_row + v * RG_VEC, sum[r][v]);
+	if (t->last && e->finish)
+		for (int64_t r = 0; r < rows; r++)
+			e->finish(t->c + r * t->c_row, vecs * RG_VEC, e);
 }
 
 /* One step of k: rows of A are a_row apart. */

@@ -49,7 +49,7 @@ struct job {
 	int64_t v_floats, lane_floats;
 	const float *x, *packed, *bias, *residual;
 	float *y, *v, *lanes;
-	struct rg_epilogue e;       /* only its clip */
+	struct rg_epilogue e;       /* only its clip and finish */
 	int64_t image;
 };
 
@@ -259,6 +259,8 @@ RG_INLINE void put(const struct job *j, rg_vec4 v, int64_t at, int64_t cols)
 		}
 		j->y[at + i] = f;
 	}
+	if (j->residual && j->e.finish)
+		j->e.finish(j->y + at, rg_min(cols, OUT), &j->e);
 }
 
 /* Where the tiles of a panel lie: the offset of the first pixel in its plane, and how many
@@ -305,6 +307,8 @@ static void turn_out(const struct job *j, const float *sums, int64_t step, int64
 				}
 			}
 		}
+		if (j->e.finish && !j->residual)
+			j->e.finish((float *)y, OUT * OUT * RG_VEC, &j->e);
 		for (int64_t k = 0; k < RG_VEC && i + k < p->n; k += 4) {
 			for (int r = 0; r < OUT; r++) {
 				rg_vec4 out[OUT]; /* columns of four tiles, then rows of each */
@@ -440,5 +444,6 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 static const struct rg_kernel kernels[] = {
 	K("Conv", ""),
 	K("FusedConv", RG_CONTRIB_DOMAIN),
+	K("FusedConv", RG_OWN_DOMAIN),
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(winograd), kernels);

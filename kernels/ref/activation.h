@@ -48,6 +48,16 @@ static inline double rg_ref_activate(const struct rg_activation *act, double x)
 		return a * rg_ref_softplus(b * x);
 	case RG_ACT_SCALED_TANH:
 		return a * tanh(b * x);
+	case RG_ACT_HARD_SWISH:
+		a = x / 6 + 0.5;
+		a = a < 0 ? 0 : a;
+		return x * (a > 1 ? 1 : a);
+	case RG_ACT_GELU:
+		return 0.5 * x * erfc(-x * 0.70710678118654752440);
+	case RG_ACT_GELU_TANH:
+		return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+	case RG_ACT_SWISH:
+		return x / (1 + exp(-a * x));
 	default:
 		return x;
 	}

@@ -1,9 +1,9 @@
 /*
- * ONNX Runtime's fused convolution and products: the standard operator's
+ * Fused convolutions and products of ONNX Runtime and of ridge: the standard operator's
  * reference kernel, then Z and the activation over its output. The output is
  * rounded to its type before the activation, as it is without the fusion.
  */
-#include "graph/contrib.h"
+#include "graph/own.h"
 #include "kernels/ref/activation.h"
 #include "kernels/ref/odometer.h"
 #include "kernels/ref/product.h"
@@ -11,13 +11,13 @@
 #include "kernels/ref/standard.h"
 #include "kernels/tables.h"
 
-/* y = act(y + z), z absent or of y's shape. */
-static void finish(const struct rg_tensor *y, const struct rg_tensor *z, const struct rg_activation *act)
+/* y = scale * act(y + z) + shift, z absent or of y's shape. */
+static void finish(const struct rg_tensor *y, const struct rg_tensor *z, const struct rg_finish *f)
 {
 	int64_t n = rg_shape_count(&y->shape);
 	double v[RG_REF_CHUNK], more[RG_REF_CHUNK];
 
-	if (!z && act->kind == RG_ACT_NONE)
+	if (!z && f->act.kind == RG_ACT_NONE && f->scale == 1 && f->shift == 0)
 		return;
 	for (int64_t i = 0; i < n; i += RG_REF_CHUNK) {
 		int64_t m = n - i < RG_REF_CHUNK ? n - i : RG_REF_CHUNK;
@@ -26,32 +26,48 @@ static void finish(const struct rg_tensor *y, const struct rg_tensor *z, const s
 		if (z)
 			rg_ref_load(z, i, 1, m, more);
 		for (int64_t j = 0; j < m; j++)
-			v[j] = rg_ref_activate(act, z ? v[j] + more[j] : v[j]);
+			v[j] = (double)f->scale * rg_ref_activate(&f->act, z ? v[j] + more[j] : v[j]) + (double)f->shift;
 		rg_ref_store(y, i, 1, m, v);
 	}
 }
 
+static const struct rg_tensor *residual(const struct rg_call *c)
+{
+	return c->node->n_in > 3 && c->in[3].dtype != RG_UNDEFINED ? &c->in[3] : NULL;
+}
+
+static bool is_own(const struct rg_call *c)
+{
+	return strcmp(c->node->domain, RG_OWN_DOMAIN) == 0;
+}
+
 static int run_conv(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
-	struct rg_activation act;
+	struct rg_finish f = { .scale = 1 };
 	int rc = rg_ref_run_as(&rg_kernels_ref_conv, "Conv", 11, c, par, err);
 
 	if (rc)
 		return rc;
-	rg_conv_activation(c->node, &act);
-	finish(&c->out[0], c->node->n_in > 3 && c->in[3].dtype != RG_UNDEFINED ? &c->in[3] : NULL, &act);
+	if (is_own(c))
+		rg_own_finish(c->node, &f);
+	else
+		rg_conv_activation(c->node, &f.act);
+	finish(&c->out[0], residual(c), &f);
 	return 0;
 }
 
 static int run_gemm(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
 {
-	struct rg_activation act;
+	struct rg_finish f = { .scale = 1 };
 	int rc = rg_ref_run_as(&rg_kernels_ref_matmul, "Gemm", 13, c, par, err);
 
 	if (rc)
 		return rc;
-	rg_gemm_activation(c->node, &act);
-	finish(&c->out[0], NULL, &act);
+	if (is_own(c))
+		rg_own_finish(c->node, &f);
+	else
+		rg_gemm_activation(c->node, &f.act);
+	finish(&c->out[0], residual(c), &f);
 	return 0;
 }
 
@@ -153,6 +169,7 @@ static int run_inverse(const struct rg_call *c, const struct rg_par *par, struct
 }
 
 #define K(OP, RUN) { .op_type = OP, .domain = RG_CONTRIB_DOMAIN, .name = "ref", .run = RUN }
+#define OWN(OP, RUN) { .op_type = OP, .domain = RG_OWN_DOMAIN, .name = "ref", .run = RUN }
 static const struct rg_kernel kernels[] = {
 	K("FusedConv", run_conv),
 	K("FusedGemm", run_gemm),
@@ -161,5 +178,7 @@ static const struct rg_kernel kernels[] = {
 	{ .op_type = "Inverse", .domain = RG_CONTRIB_DOMAIN, .name = "ref", .scratch_bytes = inverse_scratch,
 	  .run = run_inverse },
 	K("TransposeMatMul", run_matmul),
+	OWN("FusedConv", run_conv),
+	OWN("FusedGemm", run_gemm),
 };
 RG_KERNEL_TABLE(rg_kernels_ref_contrib_fused, kernels);

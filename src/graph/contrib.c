@@ -39,65 +39,82 @@ void rg_cost_as(const struct rg_cost_in *c, struct rg_cost *out, const char *op_
 static const struct {
 	const char *name;
 	int n_params;        /* of FusedConv; -1: it does not know this one */
+	int n_own;           /* of ridge's own operators; the same */
 	bool of_gemm;
 	float alpha, second; /* defaults of the operator of that name */
 	int flops, sfu;      /* an element; see op-math.c for how they are counted */
 } activations[RG_ACT_COUNT] = {
-	[RG_ACT_NONE] = { "", 0, false, 0, 0, 0, 0 },
-	[RG_ACT_RELU] = { "Relu", 0, true, 0, 0, 1, 0 },
-	[RG_ACT_TANH] = { "Tanh", 0, true, 0, 0, 0, 1 },
-	[RG_ACT_SIGMOID] = { "Sigmoid", 0, true, 0, 0, 2, 2 },
-	[RG_ACT_SILU] = { "Silu", 0, false, 0, 0, 3, 2 },
-	[RG_ACT_LEAKY_RELU] = { "LeakyRelu", 1, true, 0.01f, 0, 2, 0 },
-	[RG_ACT_CLIP] = { "Clip", 2, false, 0, 0, 2, 0 },
-	[RG_ACT_HARD_SIGMOID] = { "HardSigmoid", 2, true, 0.2f, 0.5f, 4, 0 },
-	[RG_ACT_ELU] = { "Elu", -1, true, 1, 0, 3, 1 },
-	[RG_ACT_SELU] = { "Selu", -1, true, 1.67326319217681884765625f, 1.05070102214813232421875f, 4, 1 },
-	[RG_ACT_SOFTPLUS] = { "Softplus", -1, true, 0, 0, 1, 2 },
-	[RG_ACT_SOFTSIGN] = { "Softsign", -1, true, 0, 0, 2, 1 },
-	[RG_ACT_THRESHOLDED_RELU] = { "ThresholdedRelu", -1, true, 1, 0, 1, 0 },
-	[RG_ACT_PARAMETRIC_SOFTPLUS] = { "ParametricSoftplus", -1, true, 1, 1, 3, 2 },
-	[RG_ACT_SCALED_TANH] = { "ScaledTanh", -1, true, 1, 1, 2, 1 },
+	[RG_ACT_NONE] = { "", 0, 0, false, 0, 0, 0, 0 },
+	[RG_ACT_RELU] = { "Relu", 0, 0, true, 0, 0, 1, 0 },
+	[RG_ACT_TANH] = { "Tanh", 0, 0, true, 0, 0, 0, 1 },
+	[RG_ACT_SIGMOID] = { "Sigmoid", 0, 0, true, 0, 0, 2, 2 },
+	[RG_ACT_SILU] = { "Silu", 0, 0, false, 0, 0, 3, 2 },
+	[RG_ACT_LEAKY_RELU] = { "LeakyRelu", 1, 1, true, 0.01f, 0, 2, 0 },
+	[RG_ACT_CLIP] = { "Clip", 2, 2, false, 0, 0, 2, 0 },
+	[RG_ACT_HARD_SIGMOID] = { "HardSigmoid", 2, 2, true, 0.2f, 0.5f, 4, 0 },
+	[RG_ACT_ELU] = { "Elu", -1, -1, true, 1, 0, 3, 1 },
+	[RG_ACT_SELU] = { "Selu", -1, -1, true, 1.67326319217681884765625f, 1.05070102214813232421875f, 4, 1 },
+	[RG_ACT_SOFTPLUS] = { "Softplus", -1, -1, true, 0, 0, 1, 2 },
+	[RG_ACT_SOFTSIGN] = { "Softsign", -1, -1, true, 0, 0, 2, 1 },
+	[RG_ACT_THRESHOLDED_RELU] = { "ThresholdedRelu", -1, -1, true, 1, 0, 1, 0 },
+	[RG_ACT_PARAMETRIC_SOFTPLUS] = { "ParametricSoftplus", -1, -1, true, 1, 1, 3, 2 },
+	[RG_ACT_SCALED_TANH] = { "ScaledTanh", -1, -1, true, 1, 1, 2, 1 },
+	[RG_ACT_HARD_SWISH] = { "HardSwish", -1, 0, false, 0, 0, 5, 0 },
+	[RG_ACT_GELU] = { "Gelu", -1, 0, false, 0, 0, 4, 1 },
+	[RG_ACT_GELU_TANH] = { "GeluTanh", -1, 0, false, 0, 0, 8, 1 },
+	[RG_ACT_SWISH] = { "Swish", -1, 1, false, 1, 0, 4, 2 },
 };
 
-/* Where there is no attribute the activation is the empty one, which is none. */
-static int find_activation(const struct rg_node *node)
+int rg_activation_find(enum rg_activation_of of, const char *name, enum rg_activation_kind *kind)
 {
-	const char *name = rg_node_string(node, "activation", "");
-	int k = 0;
-
-	while (k < RG_ACT_COUNT && strcmp(activations[k].name, name) != 0)
-		k++;
-	return k;
+	for (int k = 0; k < RG_ACT_COUNT; k++) {
+		if (strcmp(activations[k].name, name) != 0)
+			continue;
+		*kind = (enum rg_activation_kind)k;
+		return of == RG_ACT_OF_CONV ? activations[k].n_params : of == RG_ACT_OF_OWN ? activations[k].n_own :
+		       activations[k].of_gemm ? 0 : -1;
+	}
+	return -1;
 }
 
-const char *rg_conv_activation(const struct rg_node *node, struct rg_activation *out)
+const char *rg_activation_name(enum rg_activation_kind kind)
 {
-	int k = find_activation(node), n;
+	return activations[kind].name;
+}
+
+const char *rg_activation_read(enum rg_activation_of of, const struct rg_node *node, struct rg_activation *out)
+{
+	enum rg_activation_kind kind;
+	/* where there is no attribute the activation is the empty one, which is none */
+	int n = rg_activation_find(of, rg_node_string(node, "activation", ""), &kind);
 	const float *params = NULL;
 
 	*out = (struct rg_activation){ RG_ACT_NONE, 0, 0 };
-	if (k == RG_ACT_COUNT || activations[k].n_params < 0)
+	if (n < 0)
 		return "attribute activation names a function that is not supported here";
-	out->kind = (enum rg_activation_kind)k;
-	if (activations[k].n_params == 0)
+	out->kind = kind;
+	if (n == 0)
 		return NULL;
-	n = rg_node_floats(node, "activation_params", &params);
-	if (n != activations[k].n_params)
+	if (rg_node_floats(node, "activation_params", &params) != n)
 		return "attribute activation_params has not as many entries as the activation needs";
 	out->a = (double)params[0];
 	out->b = n > 1 ? (double)params[1] : 0;
 	return NULL;
 }
 
+const char *rg_conv_activation(const struct rg_node *node, struct rg_activation *out)
+{
+	return rg_activation_read(RG_ACT_OF_CONV, node, out);
+}
+
 const char *rg_gemm_activation(const struct rg_node *node, struct rg_activation *out)
 {
-	int k = find_activation(node);
+	enum rg_activation_kind k;
 
 	*out = (struct rg_activation){ RG_ACT_NONE, 0, 0 };
-	if (k == RG_ACT_COUNT || !activations[k].of_gemm)
+	if (rg_activation_find(RG_ACT_OF_GEMM, rg_node_string(node, "activation", ""), &k) < 0)
 		return "attribute activation names a function that is not supported here";
-	out->kind = (enum rg_activation_kind)k;
+	out->kind = k;
 	out->a = (double)rg_node_float(node, "activation_alpha", activations[k].alpha);
 	out->b = (double)rg_node_float(node, k == RG_ACT_SELU ? "activation_gamma" : "activation_beta",
 				       activations[k].second);

@@ -25,13 +25,23 @@ void rg_cost_as(const struct rg_cost_in *c, struct rg_cost *out, const char *op_
 enum rg_activation_kind {
 	RG_ACT_NONE, RG_ACT_RELU, RG_ACT_TANH, RG_ACT_SIGMOID, RG_ACT_SILU, RG_ACT_LEAKY_RELU, RG_ACT_CLIP,
 	RG_ACT_HARD_SIGMOID, RG_ACT_ELU, RG_ACT_SELU, RG_ACT_SOFTPLUS, RG_ACT_SOFTSIGN, RG_ACT_THRESHOLDED_RELU,
-	RG_ACT_PARAMETRIC_SOFTPLUS, RG_ACT_SCALED_TANH, RG_ACT_COUNT
+	RG_ACT_PARAMETRIC_SOFTPLUS, RG_ACT_SCALED_TANH,
+	/* ridge's own operators only (own.h) */
+	RG_ACT_HARD_SWISH, RG_ACT_GELU, RG_ACT_GELU_TANH, RG_ACT_SWISH, RG_ACT_COUNT
 };
 
 struct rg_activation {
 	enum rg_activation_kind kind;
 	double a, b; /* alpha and beta (Selu: gamma), or Clip's bounds */
 };
+
+/* Whose node a name of an activation stands in: each knows some of them. */
+enum rg_activation_of { RG_ACT_OF_CONV, RG_ACT_OF_GEMM, RG_ACT_OF_OWN };
+/* The activation of that name with its number of parameters, -1: it is unknown there. */
+int rg_activation_find(enum rg_activation_of of, const char *name, enum rg_activation_kind *kind);
+const char *rg_activation_name(enum rg_activation_kind kind);
+/* Attributes activation and activation_params, of all but FusedGemm. NULL, or what is wrong, as a sentence. */
+const char *rg_activation_read(enum rg_activation_of of, const struct rg_node *node, struct rg_activation *out);
 
 /* FusedConv: attributes activation and activation_params. NULL, or what is wrong, as a sentence. */
 const char *rg_conv_activation(const struct rg_node *node, struct rg_activation *out);

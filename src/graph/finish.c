@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "graph/graph.h"
 #include "graph/op.h"
+#include "graph/own.h"
 #include "graph/private.h"
 
 /* ---- producers ---- */
@@ -405,6 +406,12 @@ static bool is_contrib(const struct rg_node *n)
 	return strcmp(n->domain, "com.microsoft") == 0;
 }
 
+/* Nodes that passes made: no file imports their domain. */
+static bool is_own(const struct rg_node *n)
+{
+	return strcmp(n->domain, RG_OWN_DOMAIN) == 0;
+}
+
 static int bind_unknown(const struct rg_node *n, int64_t opset, struct rg_error *err)
 {
 	if (is_contrib(n)) {
@@ -439,7 +446,7 @@ static void supported_opsets(const struct rg_op *op, int *low, int *high)
 
 static int bind_operator(const struct rg_graph *g, struct rg_node *n, struct rg_error *err)
 {
-	int64_t opset = is_contrib(n) ? 1 : n->opset ? n->opset : rg_graph_opset(g, n->domain);
+	int64_t opset = is_contrib(n) || is_own(n) ? 1 : n->opset ? n->opset : rg_graph_opset(g, n->domain);
 	const struct rg_op *op = rg_op_find(n->domain, n->op_type);
 	int low, high;
 

@@ -38,6 +38,7 @@ RG_OP_FAMILY(contrib_qattention);
 RG_OP_FAMILY(contrib_qgemm);   /* com.microsoft: products of bytes */
 RG_OP_FAMILY(contrib_quant);   /* com.microsoft: other operators on bytes */
 RG_OP_FAMILY(contrib_weights); /* com.microsoft: weights of a few bits */
+RG_OP_FAMILY(own);    /* ridge: what only its own passes make */
 RG_OP_FAMILY(distinct); /* NonMaxSuppression, Unique */
 RG_OP_FAMILY(geometry); /* images: Col2Im, AffineGrid, DeformConv, CenterCropPad */
 RG_OP_FAMILY(text);   /* operators on strings */

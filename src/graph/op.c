@@ -40,6 +40,7 @@ static const struct {
 	FAMILY(move),
 	FAMILY(nn),
 	FAMILY(norm),
+	FAMILY(own),
 	FAMILY(pool),
 	FAMILY(quant),
 	FAMILY(random),

@@ -1,9 +1,9 @@
-/* Calls of ONNX Runtime's fused operators. See check.h. */
+/* Calls of ONNX Runtime's fused operators and of ridge's own. See check.h. */
 #include "check.h"
 
 #include <string.h>
 
-#include "graph/contrib.h"
+#include "graph/own.h"
 
 #define DIMS(...) ((const int64_t[]){ __VA_ARGS__ })
 
@@ -25,22 +25,57 @@ static enum nn_fill fill(struct ck_gen *g)
 	return CK_PICK(g, fills);
 }
 
+static bool is_own(const struct nn_case *t)
+{
+	return strcmp(t->node.domain, RG_OWN_DOMAIN) == 0;
+}
+
+/* One of ridge's own activations, and what may follow it. */
+static const char *own_activation(struct nn_case *t, struct ck_gen *g)
+{
+	static const char *const activations[] = { "", "Relu", "Clip", "HardSwish", "HardSwish", "HardSigmoid", "LeakyRelu",
+						   "Sigmoid", "Silu", "Swish", "Tanh", "Gelu", "GeluTanh" };
+	static const float bounds[] = { -1, 6 }, sixth[] = { 1.0f / 6, 0.5f }, some[] = { 0.25f };
+	const char *activation = CK_PICK(g, activations);
+
+	nn_string(t, "activation", activation);
+	if (!strcmp(activation, "Clip"))
+		nn_floats(t, "activation_params", 2, bounds);
+	if (!strcmp(activation, "HardSigmoid"))
+		nn_floats(t, "activation_params", 2, sixth);
+	if (!strcmp(activation, "LeakyRelu") || !strcmp(activation, "Swish"))
+		nn_floats(t, "activation_params", 1, some);
+	if (ck_chance(g, 40))
+		nn_float(t, "scale", 0.75f);
+	if (ck_chance(g, 40))
+		nn_float(t, "shift", -1.5f);
+	return activation;
+}
+
 static void fused_gemm(struct nn_case *t, struct ck_gen *g)
 {
 	static const char *const activations[] = { "Relu", "Relu", "Relu", "LeakyRelu", "Tanh", "Sigmoid", "HardSigmoid" };
 	int64_t m = ck_some(g, 60), n = ck_some(g, 60), k = ck_some(g, 200);
 	int ta = ck_chance(g, 30), tb = ck_chance(g, 50);
 	enum nn_fill f = fill(g), others = f == NN_WHOLE ? f : NN_UNIFORM;
-	const char *activation = CK_PICK(g, activations);
+	bool bias = ck_chance(g, 60), sum = is_own(t) && ck_chance(g, 40);
+	const char *activation;
 
 	nn_int(t, "transA", ta);
 	nn_int(t, "transB", tb);
-	nn_string(t, "activation", activation);
+	if (is_own(t))
+		activation = own_activation(t, g);
+	else
+		nn_string(t, "activation", activation = CK_PICK(g, activations));
 	nn_input(t, f, 2, ta ? DIMS(k, m) : DIMS(m, k));
 	nn_input(t, others, 2, tb ? DIMS(n, k) : DIMS(k, n));
-	if (ck_chance(g, 60))
+	if (bias)
 		nn_input(t, others, 1, ck_chance(g, 50) ? &n : DIMS(1));
-	t->whole = t->whole && !strcmp(activation, "Relu");
+	else if (sum)
+		nn_absent(t);
+	if (sum)
+		nn_input(t, others, 2, DIMS(m, n));
+	t->whole = t->whole && !strcmp(activation, "Relu") && !is_own(t);
 	t->weights = 6;
 }
 
@@ -97,7 +132,7 @@ static void fused_conv(struct nn_case *t, struct ck_gen *g)
 	int64_t c_out = group * (depthwise ? ck_between(g, 1, 2) : ck_some(g, 70 / group));
 	int64_t stride = ck_chance(g, 70) ? 1 : 2, size[2] = { ck_some(g, 24), ck_some(g, 40) };
 	int64_t pads[4] = { kernel / 2, kernel / 2, kernel / 2, kernel / 2 };
-	const char *activation = CK_PICK(g, activations);
+	const char *activation;
 	bool bias = ck_chance(g, 70), sum = ck_chance(g, depthwise ? 15 : 40);
 	enum nn_fill f = fill(g), others = f == NN_WHOLE ? f : NN_UNIFORM;
 
@@ -105,11 +140,15 @@ static void fused_conv(struct nn_case *t, struct ck_gen *g)
 	nn_ints(t, "strides", 2, DIMS(stride, stride));
 	nn_ints(t, "pads", 4, pads);
 	nn_int(t, "group", group);
-	nn_string(t, "activation", activation);
-	if (activation[0] == 'L')
-		nn_floats(t, "activation_params", 1, leak);
-	if (activation[0] == 'C')
-		nn_floats(t, "activation_params", 2, bounds);
+	if (is_own(t)) {
+		activation = own_activation(t, g);
+	} else {
+		nn_string(t, "activation", activation = CK_PICK(g, activations));
+		if (activation[0] == 'L')
+			nn_floats(t, "activation_params", 1, leak);
+		if (activation[0] == 'C')
+			nn_floats(t, "activation_params", 2, bounds);
+	}
 	nn_input(t, f, 4, DIMS(ck_chance(g, 80) ? 1 : 2, c_in, size[0], size[1]));
 	nn_input(t, others, 4, DIMS(c_out, c_in / group, kernel, kernel));
 	if (bias)
@@ -119,7 +158,7 @@ static void fused_conv(struct nn_case *t, struct ck_gen *g)
 	if (sum)
 		nn_input(t, others, 4, DIMS(t->in[0].shape.dim[0], c_out, (size[0] - 1) / stride + 1,
 					    (size[1] - 1) / stride + 1));
-	t->whole = t->whole && (activation[0] == 'R' || activation[0] == 'C');
+	t->whole = t->whole && (activation[0] == 'R' || activation[0] == 'C') && !is_own(t);
 	t->weights = 6;
 }
 
@@ -127,7 +166,12 @@ static void fused_conv(struct nn_case *t, struct ck_gen *g)
 	{ .domain = RG_CONTRIB_DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_SUM, .terms = TERMS, .ulps = 8, \
 	  .whole_is_exact = true }
 
+#define OWN(OP, MAKE, TERMS) \
+	{ .domain = RG_OWN_DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_SUM, .terms = TERMS, .ulps = 12 }
+
 static const struct ck_family families[] = {
+	OWN("FusedConv", fused_conv, taps),
+	OWN("FusedGemm", fused_gemm, deep),
 	SUM("FusedConv", fused_conv, taps),
 	SUM("FusedGemm", fused_gemm, deep),
 	SUM("FusedMatMul", fused_matmul, deep),

@@ -1,0 +1,31 @@
+/*
+ * ridge's own operators (domain "ridge"): what the graph passes of level 3 make for
+ * the executor here, where neither ONNX nor ONNX Runtime has an operator that says
+ * the same. They are never written to a model file by ridge.
+ *
+ *	FusedConv   X, W, B?, Z?   Conv's attributes
+ *	FusedGemm   A, B, C?, Z?   Gemm's attributes
+ *		y = scale * activation(result + Z) + shift
+ *		attributes activation, activation_params, scale (1), shift (0); Z has
+ *		the result's shape
+ *	Chain       1 to 8 inputs  attribute body: a graph of elementwise operators
+ *		its inputs in their order, one output, which has the shape that all
+ *		inputs broadcast to, as has every value between
+ */
+#ifndef RG_GRAPH_OWN_H
+#define RG_GRAPH_OWN_H
+
+#include "graph/contrib.h"
+
+#define RG_OWN_DOMAIN "ridge"
+
+/* What is done to a result before it is stored. */
+struct rg_finish {
+	struct rg_activation act;
+	float scale, shift;
+};
+
+/* Of FusedConv and FusedGemm. NULL, or what is wrong, as a sentence. */
+const char *rg_own_finish(const struct rg_node *node, struct rg_finish *out);
+
+#endif
