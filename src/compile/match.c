@@ -126,13 +126,18 @@ int rg_match_end(struct rg_match *m, int rc, struct rg_error *err)
 
 bool rg_match_is(const struct rg_match *m, int node, const char *op_type)
 {
+	return rg_match_is_of(m, node, "", op_type);
+}
+
+bool rg_match_is_of(const struct rg_match *m, int node, const char *domain, const char *op_type)
+{
 	const struct rg_node *n;
 
 	if (node < 0 || node >= m->n_nodes || m->gone[node] || !m->live[node] ||
 	    (m->log->limit && m->log->n_rewritten >= m->log->limit))
 		return false;
 	n = &m->g->nodes[node];
-	return !n->domain[0] && !n->unsupported && !strcmp(n->op_type, op_type);
+	return !n->unsupported && !strcmp(n->op_type, op_type) && !strcmp(n->domain, domain);
 }
 
 enum rg_decline rg_match_inside(const struct rg_match *m, int value)
@@ -145,6 +150,12 @@ enum rg_decline rg_match_inside(const struct rg_match *m, int value)
 
 int rg_match_reader(const struct rg_match *m, int node, const char *op_type, bool commutes, enum rg_decline *why)
 {
+	return rg_match_reader_of(m, node, "", op_type, commutes, why);
+}
+
+int rg_match_reader_of(const struct rg_match *m, int node, const char *domain, const char *op_type, bool commutes,
+		       enum rg_decline *why)
+{
 	const struct rg_node *n = &m->g->nodes[node];
 
 	*why = RG_DECLINE_NONE;
@@ -156,7 +167,7 @@ int rg_match_reader(const struct rg_match *m, int node, const char *op_type, boo
 	for (int u = m->first_use[n->out[0]]; u >= 0; u = m->uses[u].next) {
 		const struct rg_node *reader = &m->g->nodes[m->uses[u].node];
 
-		if (!rg_match_is(m, m->uses[u].node, op_type) ||
+		if (!rg_match_is_of(m, m->uses[u].node, domain, op_type) ||
 		    (reader->in[0] != n->out[0] && !(commutes && reader->n_in > 1 && reader->in[1] == n->out[0])))
 			continue;
 		*why = rg_match_inside(m, n->out[0]);

@@ -252,5 +252,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_conv_affine = {
-	"conv-affine", "BatchNormalization and constants by channel into the convolution before them", 1, run
+	.name = "conv-affine",
+	.what = "BatchNormalization and constants by channel into the convolution before them",
+	.level = 1,
+	.run = run,
 };

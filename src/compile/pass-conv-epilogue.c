@@ -174,5 +174,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_conv_epilogue = {
-	"conv-epilogue", "addition of a residual, Relu and Clip into the convolution before them", 3, run
+	.name = "conv-epilogue",
+	.what = "addition of a residual, Relu and Clip into the convolution before them",
+	.level = 3,
+	.run = run,
 };

@@ -160,5 +160,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_hard_swish = {
-	"hard-swish", "HardSwish and HardSigmoid that were taken apart into one operator", 1, run
+	.name = "hard-swish",
+	.what = "HardSwish and HardSigmoid that were taken apart into one operator",
+	.level = 1,
+	.run = run,
 };

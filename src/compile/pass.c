@@ -1,6 +1,7 @@
 /* The list of the passes, and what they note. See pass.h. */
 #include "compile/pass.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,6 +12,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_hard_swish,
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
+	&rg_pass_epilogue,
 };
 enum { N_PASSES = sizeof(passes) / sizeof(passes[0]) };
 
@@ -121,6 +123,45 @@ static int run_pass(const struct rg_pass *pass, struct rg_graph *g, struct rg_pa
 	}
 }
 
+static int by_subject(const void *pa, const void *pb)
+{
+	const struct rg_pass_note *a = *(const struct rg_pass_note *const *)pa, *b = *(const struct rg_pass_note *const *)pb;
+	int c = strcmp(a->node, b->node);
+
+	c = c ? c : strcmp(a->into, b->into);
+	c = c ? c : (int)a->decline - (int)b->decline;
+	return c ? c : (a > b) - (a < b);
+}
+
+/* Two passes may decline the same pair for the same reason: the first says it. */
+static int merge_declines(struct rg_pass_log *log, struct rg_error *err)
+{
+	size_t n = (size_t)log->n_notes;
+	const struct rg_pass_note **order = rg_calloc(n + 1, sizeof(*order));
+	unsigned char *again = rg_calloc(n + 1, 1);
+	int kept = 0;
+
+	if (!order || !again) {
+		rg_free(order);
+		rg_free(again);
+		return rg_error_nomem(err, n * sizeof(*order));
+	}
+	for (size_t i = 0; i < n; i++)
+		order[i] = &log->notes[i];
+	qsort(order, n, sizeof(*order), by_subject);
+	for (size_t i = 1; i < n; i++)
+		again[order[i] - log->notes] = order[i]->decline && order[i]->decline == order[i - 1]->decline &&
+					       !strcmp(order[i]->node, order[i - 1]->node) &&
+					       !strcmp(order[i]->into, order[i - 1]->into);
+	for (size_t i = 0; i < n; i++)
+		if (!again[i])
+			log->notes[kept++] = log->notes[i];
+	log->n_notes = kept;
+	rg_free(order);
+	rg_free(again);
+	return 0;
+}
+
 int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg_pass_log *log, struct rg_error *err)
 {
 	int rc = check_disabled(o, err);
@@ -137,5 +178,5 @@ int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg
 		if (rc >= 0 && o->after && log->n_rewritten > before)
 			rc = o->after(o->after_ctx, pass, g, log, err);
 	}
-	return rc < 0 ? rc : 0;
+	return rc < 0 ? rc : merge_declines(log, err);
 }

@@ -8,5 +8,6 @@ extern const struct rg_pass rg_pass_no_op;         /* pass-no-op.c */
 extern const struct rg_pass rg_pass_hard_swish;    /* pass-hard-swish.c */
 extern const struct rg_pass rg_pass_conv_affine;   /* pass-conv-affine.c */
 extern const struct rg_pass rg_pass_conv_epilogue; /* pass-conv-epilogue.c */
+extern const struct rg_pass rg_pass_epilogue;      /* pass-epilogue.c */
 
 #endif

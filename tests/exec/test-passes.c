@@ -209,6 +209,55 @@ static void test_swish(void **state)
 	}
 }
 
+/* A product with an activation in each of its ways, by bits of `how`: 0 a residual, 1 a factor and a number
+ * added behind it, 2 reshaped to three dimensions between. */
+static struct rg_graph *make_finished(uint64_t how)
+{
+	static const char *const activations[] = { "HardSwish", "HardSigmoid", "Sigmoid", "Tanh", "LeakyRelu", "Relu", "Clip" };
+	static const int64_t three[] = { 2, 3, 5 };
+	static const float f = 0.75f, bound = -0.25f;
+	const char *activation = activations[how / 8];
+	struct rg_graph *g = make_graph();
+	const char *last = "a";
+
+	make_input(g, "x", RG_F32, "6x7");
+	make_input(g, "r", RG_F32, "6x5");
+	random_floats(g, "w", "7x5", 35, how, -0.5f);
+	random_floats(g, "b", "5", 5, how, -0.5f);
+	make_floats(g, "f", "1", &f);
+	make_floats(g, "bound", "", &bound);
+	make_node(g, "Gemm", "x,w,b", "a");
+	if (how & 1 && !(how & 4))
+		make_node(g, "Add", "r,a", last = "a1");
+	if (how & 4) {
+		make_ints(g, "shape", 3, three);
+		make_node(g, "Reshape", "a,shape", last = "a2");
+	}
+	make_node(g, activation, !strcmp(activation, "Clip") ? (last[1] == '2' ? "a2,bound" : last[1] ? "a1,bound" : "a,bound") :
+		  last, how & 2 ? "c" : "y");
+	if (how & 2) {
+		make_node(g, "Mul", "f,c", "d");
+		make_node(g, "Add", "d,f", "y");
+	}
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_finished(void **state)
+{
+	for (uint64_t how = 0; how < 7 * 8; how++) {
+		struct rg_graph *g = make_finished(how);
+		struct rg_plan *p = plan_at(g, 3, 0, NULL);
+
+		assert_int_equal(p->n_steps, 1);
+		assert_string_equal(g->nodes[p->steps[0].node].op_type, "FusedGemm");
+		rg_plan_free(p);
+		rg_graph_free(g);
+		assert_true(compare(make_finished, how, 3, 0, NULL) > 0);
+	}
+}
+
 /* ---- what is declined ---- */
 
 struct planted {
@@ -348,7 +397,14 @@ static struct rg_graph *make_any(uint64_t seed)
 		char in[40];
 
 		snprintf(names[i], sizeof(names[i]), "v%d", i);
-		switch (rg_rng_integer(stream, at + 2, 0, 8)) {
+		switch (rg_rng_integer(stream, at + 2, 0, 10)) {
+		case 9: case 10:
+		{
+			static const char *const ops[] = { "HardSwish", "HardSigmoid", "Sigmoid", "Tanh", "LeakyRelu", "Clip" };
+
+			make_node(g, ops[(seed + (uint64_t)i) % 6], names[from], names[i]);
+			break;
+		}
 		case 6: make_taken_apart(g, names[from], names[i], (int)(seed + (uint64_t)i) % 16); break;
 		case 7: case 8:
 		{
@@ -448,6 +504,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_block),
 		cmocka_unit_test(test_swish),
+		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_disabled),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_options),
