@@ -10,6 +10,8 @@
 static const struct rg_pass *const passes[] = {
 	&rg_pass_no_op,
 	&rg_pass_hard_swish,
+	&rg_pass_gelu,
+	&rg_pass_silu,
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
 	&rg_pass_epilogue,
