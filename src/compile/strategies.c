@@ -15,12 +15,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compile/lowest-first.h"
 
 static const char *const names[RG_STRATEGY_COUNT] = {
 	[RG_STRATEGY_NAIVE] = "naive",
 	[RG_STRATEGY_GREEDY_BIRTH] = "greedy-birth",
 	[RG_STRATEGY_GREEDY_SIZE] = "greedy-size",
 	[RG_STRATEGY_GREEDY_SIZE_BEST] = "greedy-size-best",
+	[RG_STRATEGY_GREEDY_LOWEST] = "greedy-lowest",
 	[RG_STRATEGY_PORTFOLIO] = "portfolio",
 };
 
@@ -185,13 +187,15 @@ static void end_to_end(struct rg_buffer *b, int n)
 	}
 }
 
-static void place(struct placer *p, enum rg_strategy s)
+static int place(struct placer *p, enum rg_strategy s, struct rg_error *err)
 {
 	int i;
 
+	if (s == RG_STRATEGY_GREEDY_LOWEST)
+		return rg_place_lowest_first(p->b, p->n, err);
 	if (s == RG_STRATEGY_NAIVE) {
 		end_to_end(p->b, p->n);
-		return;
+		return 0;
 	}
 	p->n_placed = p->n_sorted = 0;
 	for (i = 0; i < 2 * p->width; i++)
@@ -201,6 +205,7 @@ static void place(struct placer *p, enum rg_strategy s)
 		qsort(p->order, (size_t)p->n, sizeof(p->order[0]), by_size);
 	for (i = 0; i < p->n; i++)
 		place_one(p, p->order[i], s == RG_STRATEGY_GREEDY_SIZE_BEST);
+	return 0;
 }
 
 static int make_room(struct placer *p, struct rg_error *err)
@@ -239,27 +244,29 @@ static void free_room(struct placer *p)
 }
 
 /* The lowest of all. Nothing is below the load, so one that reaches it is the last tried. */
-static enum rg_strategy place_lowest(struct placer *p, int64_t load_bytes)
+static int place_lowest(struct placer *p, int64_t load_bytes, enum rg_strategy *won, struct rg_error *err)
 {
-	enum rg_strategy won = RG_STRATEGY_NAIVE, s;
 	int64_t least_bytes = INT64_MAX;
-	int i;
+	enum rg_strategy s;
+	int i, rc;
 
 	for (s = RG_STRATEGY_NAIVE; s < RG_STRATEGY_PORTFOLIO && least_bytes > load_bytes; s++) {
 		int64_t height;
 
-		place(p, s);
+		rc = place(p, s, err);
+		if (rc)
+			return rc;
 		height = rg_buffers_height(p->b, p->n);
 		if (height >= least_bytes)
 			continue;
 		least_bytes = height;
-		won = s;
+		*won = s;
 		for (i = 0; i < p->n; i++)
 			p->least[i] = p->b[i].offset_bytes;
 	}
 	for (i = 0; i < p->n; i++)
 		p->b[i].offset_bytes = p->least[i];
-	return won;
+	return 0;
 }
 
 int rg_strategy_place(enum rg_strategy s, struct rg_buffer *b, int n, int64_t *height_bytes,
@@ -275,10 +282,8 @@ int rg_strategy_place(enum rg_strategy s, struct rg_buffer *b, int n, int64_t *h
 	if (rc)
 		return rc;
 	rc = make_room(&p, err);
-	if (!rc && s == RG_STRATEGY_PORTFOLIO)
-		made_by = place_lowest(&p, load_bytes);
-	else if (!rc)
-		place(&p, s);
+	if (!rc)
+		rc = s == RG_STRATEGY_PORTFOLIO ? place_lowest(&p, load_bytes, &made_by, err) : place(&p, s, err);
 	if (!rc)
 		*height_bytes = rg_buffers_height(b, n);
 	if (!rc && won)

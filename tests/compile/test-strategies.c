@@ -135,10 +135,40 @@ static void plain_place(struct rg_buffer *b, int n)
 	free(order);
 }
 
+/* Lowest first, as it is written down: look at all that are left, each time. */
+static void plain_lowest(struct rg_buffer *b, int n, int64_t *offsets)
+{
+	bool *placed = calloc((size_t)n, sizeof(*placed));
+	int round, i, next;
+
+	for (i = 0; i < n; i++)
+		offsets[i] = 0;
+	for (round = 0; round < n; round++) {
+		for (i = 0, next = -1; i < n; i++) {
+			if (placed[i])
+				continue;
+			if (next < 0 || offsets[i] < offsets[next] ||
+			    (offsets[i] == offsets[next] &&
+			     (b[i].upper > b[next].upper || (b[i].upper == b[next].upper && b[i].lower < b[next].lower))))
+				next = i;
+		}
+		placed[next] = true;
+		for (i = 0; i < n; i++) {
+			int64_t end = offsets[next] + b[next].size_bytes;
+
+			end = (end + b[i].align_bytes - 1) / b[i].align_bytes * b[i].align_bytes;
+			if (!placed[i] && b[i].lower < b[next].upper && b[next].lower < b[i].upper && end > offsets[i])
+				offsets[i] = end;
+		}
+	}
+	free(placed);
+}
+
 /* The index over births finds what the plain scan finds, few alive at once or many. */
 static void test_same_as_plain(void **state)
 {
 	static struct rg_buffer b[1500], plain[1500];
+	static int64_t offsets[1500];
 	int round, i;
 
 	for (round = 0; round < 12; round++) {
@@ -157,6 +187,10 @@ static void test_same_as_plain(void **state)
 		plain_place(plain, n);
 		for (i = 0; i < n; i++)
 			assert_int_equal(b[i].offset_bytes, plain[i].offset_bytes);
+		place(RG_STRATEGY_GREEDY_LOWEST, b, n);
+		plain_lowest(b, n, offsets);
+		for (i = 0; i < n; i++)
+			assert_int_equal(b[i].offset_bytes, offsets[i]);
 	}
 }
 
