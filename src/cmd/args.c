@@ -423,6 +423,10 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 			return bad_value(o, value, "a time such as 60s, 500ms or 2m, at most a day", err);
 		a->time_limit_ns = (int64_t)ns;
 		return 0;
+	case RG_OPT_PLANNER:
+		if (!rg_planner_parse(value, &a->planner))
+			return bad_value(o, value, "a planner: ridge or tflm", err);
+		return 0;
 	case RG_OPT_HELP:
 		a->help = true;
 		return 0;

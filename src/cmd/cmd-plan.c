@@ -1,5 +1,6 @@
 /*
- * ridge plan: buffers from a CSV file, placed into one memory.
+ * ridge plan: what a model needs of memory, or buffers from a CSV file, placed
+ * into one memory.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "compile/buffers-csv.h"
 #include "compile/search.h"
 #include "compile/strategies.h"
+#include "reports/report-memory.h"
 
 #define DEFAULT_LIMIT_NS INT64_C(60000000000)
 
@@ -51,7 +53,7 @@ static int place(const struct rg_args *a, struct rg_buffer_table *t, struct resu
 		return search(a, t, r, err);
 	if (!rg_strategy_parse(name, &s)) {
 		rg_error_set(err, RG_EUSAGE, "there is no strategy '%.60s'", name);
-		return rg_error_hint(err, "one of search, portfolio, greedy-size, greedy-size-best, greedy-birth, naive");
+		return rg_error_hint(err, "one of search, portfolio, greedy-lowest, greedy-size, greedy-size-best, greedy-birth, naive");
 	}
 	if (rg_strategy_place(s, t->buffers, t->n, &r->height_bytes, &won, err))
 		return err->code;
@@ -96,18 +98,13 @@ static int write_offsets(const struct rg_buffer_table *t, struct rg_error *err)
 	return err->code;
 }
 
-int rg_cmd_plan_csv(struct rg_args *a, struct rg_error *err)
+static int plan_csv(struct rg_args *a, struct rg_error *err)
 {
 	struct rg_buffer_table t = { 0 };
 	struct result r = { 0 };
 	uint64_t begin_ns;
 	int rc;
 
-	if (!a->csv) {
-		rg_error_set(err, RG_EUSAGE, "ridge plan needs --csv FILE");
-		rg_error_hint(err, "for example  ridge plan --csv buffers.csv --capacity 1M");
-		return rg_cmd_exit_code(err);
-	}
 	rc = rg_buffers_csv_load(a->csv, &t, err);
 	if (!rc)
 		rc = rg_buffers_max_load(t.buffers, t.n, &r.bound_bytes, err);
@@ -124,5 +121,59 @@ int rg_cmd_plan_csv(struct rg_args *a, struct rg_error *err)
 	if (!rc)
 		summary(a, &t, &r);
 	rg_buffers_csv_free(&t);
+	return rc;
+}
+
+static int not_with_csv(const char *option, const char *hint, struct rg_error *err)
+{
+	rg_error_set(err, RG_EUSAGE, "%s and --csv exclude each other", option);
+	return rg_error_hint(err, "%s", hint);
+}
+
+static int plan_model(struct rg_args *a, struct rg_error *err)
+{
+	struct rg_memory_options mo = { a->planner, a->strategy, a->capacity_bytes, a->time_limit_ns };
+	struct rg_style st = rg_cmd_style(a);
+	struct rg_memory *m = NULL;
+	struct rg_str out = { 0 };
+	char num[2][64];
+
+	a->session.model = a->positional[0];
+	rg_cmd_catch_interrupt();
+	if (rg_session_memory(&a->session, &mo, &m, err) == 0) {
+		if (rg_report_memory(&out, m, a->session.model, &st) != 0)
+			rg_error_nomem(err, out.len);
+		else
+			rg_cmd_print(rg_str_text(&out), err);
+	}
+	if (err->code == 0 && m->spill_step >= 0) {
+		rg_error_set(err, -ENOSPC, "%s: the arena of %s is above the capacity of %s", a->session.model,
+			     rg_fmt_bytes(num[0], (double)m->height_bytes),
+			     rg_fmt_bytes(num[1], (double)m->capacity_bytes));
+		rg_error_hint(err, m->bound_bytes > m->capacity_bytes ?
+				   "no placement fits: give smaller shapes, or another --optimize" :
+				   "another --strategy may fit: see the table");
+	}
+	rg_str_free(&out);
+	rg_memory_free(m);
+	return err->code;
+}
+
+int rg_cmd_plan_memory(struct rg_args *a, struct rg_error *err)
+{
+	if (a->csv && a->n_positional)
+		not_with_csv("a MODEL", "leave one of them out", err);
+	else if (a->csv && a->format_given)
+		not_with_csv("--format", "offsets are printed as CSV", err);
+	else if (a->csv && a->planner != RG_PLANNER_RIDGE)
+		not_with_csv("--planner", "the file gives the alignment; --strategy greedy-size places like tflm", err);
+	else if (a->csv)
+		plan_csv(a, err);
+	else if (a->n_positional)
+		plan_model(a, err);
+	else {
+		rg_error_set(err, RG_EUSAGE, "ridge plan needs a MODEL, or --csv FILE");
+		rg_error_hint(err, "for example  ridge plan builtin:resnet50   or  ridge plan --csv buffers.csv --capacity 1M");
+	}
 	return rg_cmd_exit_code(err);
 }

@@ -17,7 +17,7 @@ enum rg_opt_id {
 	RG_OPT_TAG, RG_OPT_FORMAT, RG_OPT_QUIET, RG_OPT_INPUT, RG_OPT_INPUT_RANGE, RG_OPT_SHAPE,
 	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL, RG_OPT_WITHOUT_KERNEL,
 	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_ROUNDS, RG_OPT_STATIC, RG_OPT_WHY, RG_OPT_OPTIMIZE,
-	RG_OPT_CSV, RG_OPT_STRATEGY, RG_OPT_CAPACITY, RG_OPT_TIME_LIMIT, RG_OPT_HELP,
+	RG_OPT_CSV, RG_OPT_STRATEGY, RG_OPT_CAPACITY, RG_OPT_TIME_LIMIT, RG_OPT_PLANNER, RG_OPT_HELP,
 	RG_OPT_COUNT
 };
 
@@ -51,6 +51,7 @@ struct rg_args {
 	bool why;                     /* --why */
 	const char *csv;              /* --csv; NULL not given */
 	const char *strategy;         /* --strategy; NULL not given */
+	enum rg_planner planner;      /* --planner */
 	int64_t capacity_bytes;       /* --capacity; -1 not given */
 	int64_t time_limit_ns;        /* --time-limit; -1 not given */
 	int n_positional;

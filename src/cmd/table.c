@@ -55,11 +55,13 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			   "plan MODEL without running it: works with operators that cannot run"},
 	[RG_OPT_CSV] = {RG_OPT_CSV, "csv", 0, "FILE", false, "buffers to place: id,lower,upper,size[,alignment]"},
 	[RG_OPT_STRATEGY] = {RG_OPT_STRATEGY, "strategy", 0, "NAME", false,
-			     "search, portfolio, greedy-size, greedy-size-best, greedy-birth or naive"},
+			     "search, portfolio, greedy-lowest, greedy-size, greedy-size-best, greedy-birth or naive"},
 	[RG_OPT_CAPACITY] = {RG_OPT_CAPACITY, "capacity", 0, "BYTES", false,
 			     "size of the memory: 1048576, 512K, 1M, 2G (powers of 1024)"},
 	[RG_OPT_TIME_LIMIT] = {RG_OPT_TIME_LIMIT, "time-limit", 0, "TIME", false,
 			       "when the search gives up: 60s (the default), 500ms, 2m"},
+	[RG_OPT_PLANNER] = {RG_OPT_PLANNER, "planner", 0, "NAME", false,
+			    "whose memory planner: ridge (default), or tflm (TensorFlow Lite Micro)"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
@@ -100,20 +102,32 @@ const struct rg_cmd rg_cmds[] = {
 	 "ridge report --static odd.onnx --dim batch=1",
 	 READING | RUNNING | O(FORMAT) | O(TOP) | O(WHY) | O(STATIC),
 	 "table json csv md", rg_cmd_report},
-	{"plan", "", 0, 0, "place buffers with known lifetimes into one memory",
-	 "--csv gives the buffers, one a line below the line id,lower,upper,size that names the columns; a column "
-	 "alignment may follow. Each lives over the half-open interval [lower, upper). There is no plan of a "
-	 "MODEL here yet: ridge report --static shows one.\n"
-	 "Standard output gets id,offset, in the order of the file, and standard error one line of summary. "
-	 "The placement is proven before it is printed: no two buffers alive at once share a byte.\n"
-	 "search (the default with --capacity) looks back until all fits below the capacity, or nothing can; "
-	 "without --capacity it aims at the lower bound, the greatest sum of bytes alive at once. portfolio (the "
-	 "default without --capacity) takes the lowest of greedy-size, greedy-size-best, greedy-birth and naive.\n"
+	{"plan", "[MODEL]", 0, 1, "what a model needs of memory, and how it is placed",
+	 "Says how high the arena of MODEL is, what it cannot be below (the most that is alive at once), how high each "
+	 "strategy ends, what is alive at the peak, and the largest buffers. MODEL is not run; operators that cannot "
+	 "run are planned all the same. With --capacity it says where a memory of that size first spills: "
+	 "the first step, in order, at which something ends above it. docs/compiler.md explains the strategies; "
+	 "--format csv writes the buffers as --csv reads them.\n"
+	 "--planner tflm places as TensorFlow Lite Micro does: inputs in the arena as well, sizes rounded up to 16, "
+	 "scratch of ridge's kernels left out.\n"
+	 "--csv FILE places buffers without a model, one a line below the line id,lower,upper,size that names the "
+	 "columns; a column alignment may follow. Each lives over the half-open interval [lower, upper). "
+	 "Standard output gets id,offset, in the order of the file, and standard error one line of summary.\n"
+	 "Every placement is proven before it is printed: no two buffers alive at once share a byte.\n"
+	 "search looks back until all fits below the capacity, or nothing can; without --capacity it aims at the "
+	 "lower bound. portfolio takes the lowest of greedy-lowest, greedy-size, greedy-size-best, greedy-birth and naive. The "
+	 "default of --csv is search with --capacity, else portfolio; that of a MODEL is portfolio, then search "
+	 "where that ends more than 1 % above the bound.\n"
 	 "The exit status is 0 only when all fits below the capacity, and 1 when it does not or no placement "
 	 "was found in time.",
+	 "ridge plan builtin:resnet50\n"
+	 "ridge plan det.onnx --shape x=1x3x640x640 --optimize 3 --capacity 16M\n"
+	 "ridge plan builtin:mlp --planner tflm --format json\n"
 	 "ridge plan --csv buffers.csv --capacity 1M > offsets.csv\n"
 	 "ridge plan --csv buffers.csv --strategy greedy-size",
-	 O(CSV) | O(STRATEGY) | O(CAPACITY) | O(TIME_LIMIT) | O(QUIET) | O(HELP), NULL, rg_cmd_plan_csv},
+	 RUNNING | O(CSV) | O(STRATEGY) | O(CAPACITY) | O(TIME_LIMIT) | O(PLANNER) | O(TOP) | O(FORMAT) | O(QUIET) |
+		 O(HELP),
+	 "table json csv md", rg_cmd_plan_memory},
 	{"plot", "roofline|tail [RUN]", 1, 2, "draw a run: its Roofline, or its tail latency",
 	 "roofline: operators under one roof a memory level, log-log, sized by their share of the time.\n"
 	 "tail: latency against percentile on the axis of wrk2 and HdrHistogram.\n"

@@ -15,7 +15,7 @@ int rg_cmd_help(struct rg_args *a, struct rg_error *err);
 int rg_cmd_machine(struct rg_args *a, struct rg_error *err);
 int rg_cmd_man(struct rg_args *a, struct rg_error *err);
 int rg_cmd_path(struct rg_args *a, struct rg_error *err);
-int rg_cmd_plan_csv(struct rg_args *a, struct rg_error *err);
+int rg_cmd_plan_memory(struct rg_args *a, struct rg_error *err);
 int rg_cmd_plot(struct rg_args *a, struct rg_error *err);
 int rg_cmd_record(struct rg_args *a, struct rg_error *err);
 int rg_cmd_report(struct rg_args *a, struct rg_error *err);

@@ -7,6 +7,7 @@
 #include "compile/arena.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "compile/search.h"
 #include "compile/strategies.h"
 
@@ -14,23 +15,46 @@
 #define SEARCH_WORK (INT64_C(1) << 23) /* for each capacity */
 #define SEARCH_MAX_BUFFERS 4096        /* a node looks at all of them */
 
-static int search(struct rg_buffer *b, int n, struct rg_arena_result *r, struct rg_error *err)
+int rg_arena_search_low(struct rg_buffer *b, int n, int64_t load_bytes, int64_t limit_bytes, int64_t time_limit_ns,
+			int64_t *height_bytes, struct rg_error *err)
 {
-	static const double over_load[] = { 1, 1.0025, GOOD_ENOUGH };
-	int64_t *offsets = rg_calloc((size_t)n, sizeof(*offsets));
+	static const double over_load[] = { 1, 1.0025, 1.01, 1.03, 1.1 };
+	uint64_t begin_ns = rg_clock_now_ns();
+	int64_t left_ns = time_limit_ns, work = time_limit_ns < 0 ? SEARCH_WORK : -1;
 	enum rg_search_result result = RG_SEARCH_TIMEOUT;
 	size_t k;
 	int i, rc = 0;
+
+	*height_bytes = -1;
+	for (i = 0; i < n; i++)
+		b[i].offset_bytes = -1;
+	for (k = 0; k < sizeof(over_load) / sizeof(over_load[0]) && !rc && result != RG_SEARCH_FITS; k++) {
+		int64_t capacity = (int64_t)((double)load_bytes * over_load[k]);
+
+		if (capacity >= limit_bytes || (k > 0 && time_limit_ns >= 0 && left_ns <= 0))
+			break;
+		/* the first, which is worth the most, may take half of the time */
+		rc = rg_arena_search(b, n, capacity, time_limit_ns < 0 ? -1 : (left_ns + 1) / 2, work, &result, NULL, err);
+		left_ns = time_limit_ns - (int64_t)(rg_clock_now_ns() - begin_ns);
+	}
+	if (!rc && result == RG_SEARCH_FITS)
+		*height_bytes = rg_buffers_height(b, n);
+	return rc;
+}
+
+/* Keeps what is there where the search finds nothing lower. */
+static int search(struct rg_buffer *b, int n, struct rg_arena_result *r, struct rg_error *err)
+{
+	int64_t *offsets = rg_calloc((size_t)n, sizeof(*offsets)), height;
+	int i, rc;
 
 	if (!offsets)
 		return rg_error_nomem(err, (size_t)n * sizeof(*offsets));
 	for (i = 0; i < n; i++)
 		offsets[i] = b[i].offset_bytes;
-	for (k = 0; k < sizeof(over_load) / sizeof(over_load[0]) && !rc && result != RG_SEARCH_FITS; k++)
-		rc = rg_arena_search(b, n, (int64_t)((double)r->load_bytes * over_load[k]), -1, SEARCH_WORK, &result,
-				     NULL, err);
-	if (!rc && result == RG_SEARCH_FITS) {
-		r->height_bytes = rg_buffers_height(b, n);
+	rc = rg_arena_search_low(b, n, r->load_bytes, r->height_bytes, -1, &height, err);
+	if (!rc && height >= 0) {
+		r->height_bytes = height;
 		r->made_by = "search";
 	} else {
 		for (i = 0; i < n; i++)

@@ -22,4 +22,12 @@ struct rg_arena_result {
  */
 int rg_arena_place(struct rg_buffer *b, int n, struct rg_arena_result *out, struct rg_error *err);
 
+/*
+ * The search alone, from load_bytes upward but below limit_bytes: *height_bytes is what it
+ * reached, or -1 when it found nothing (offsets are -1 then). time_limit_ns is for all
+ * of it; -1: its work is counted instead, as above.
+ */
+int rg_arena_search_low(struct rg_buffer *b, int n, int64_t load_bytes, int64_t limit_bytes, int64_t time_limit_ns,
+			int64_t *height_bytes, struct rg_error *err);
+
 #endif

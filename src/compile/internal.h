@@ -6,7 +6,10 @@
 #define RG_COMPILE_INTERNAL_H
 
 #include "base/arena.h"
+#include "compile/buffers.h"
 #include "compile/plan.h"
+
+#define RG_ARENA_ALIGN_BYTES 64 /* a cache line, and the widest vector */
 
 struct builder {
 	struct rg_graph *g;
@@ -37,6 +40,19 @@ static inline int rg_plan_root(const struct rg_plan *p, int value)
 {
 	return p->tensors[value].alias_of >= 0 ? p->tensors[value].alias_of : value;
 }
+
+/* Does it have memory of its own in the arena? */
+static inline bool rg_plan_needs_memory(const struct rg_plan_tensor *t)
+{
+	return t->place == RG_PLACE_ARENA && t->alias_of < 0;
+}
+
+/*
+ * A buffer for what lives over these steps, inclusive. Everything begins at a
+ * multiple of the alignment and nothing else uses the rest of its last one: with sizes
+ * rounded up, the load that a planner sees is what no arena can be below.
+ */
+struct rg_buffer rg_plan_buffer(int64_t size_bytes, int first, int last, int64_t align_bytes);
 
 /* Fills b->in and b->out for a step, with data only where it is constant. */
 struct rg_call rg_plan_call(struct builder *b, const struct rg_step *s);

@@ -9,8 +9,6 @@
 #include "base/alloc.h"
 #include "compile/arena.h"
 
-#define ALIGN_BYTES 64 /* a cache line, and the widest vector */
-
 static void touch(struct rg_plan *p, int value, int step)
 {
 	struct rg_plan_tensor *t = &p->tensors[rg_plan_root(p, value)];
@@ -42,23 +40,13 @@ static void live_ranges(struct rg_plan *p)
 			p->tensors[i].first_step = 0;
 }
 
-static bool needs_memory(const struct rg_plan_tensor *t)
+struct rg_buffer rg_plan_buffer(int64_t size_bytes, int first, int last, int64_t align_bytes)
 {
-	return t->place == RG_PLACE_ARENA && t->alias_of < 0;
-}
-
-/*
- * A buffer for what lives over these steps, inclusive. Everything begins at a
- * multiple of 64 and nothing else uses the rest of its last one: with sizes rounded up,
- * the load that the planner sees is what no arena can be below.
- */
-static struct rg_buffer buffer(int64_t size_bytes, int first, int last)
-{
-	int64_t more = size_bytes % ALIGN_BYTES ? ALIGN_BYTES - size_bytes % ALIGN_BYTES : 0;
+	int64_t over = size_bytes % align_bytes, more = over ? align_bytes - over : 0;
 
 	if (size_bytes <= INT64_MAX - more) /* else it is refused as it is */
 		size_bytes += more;
-	return (struct rg_buffer){ first, (int64_t)last + 1, size_bytes, ALIGN_BYTES, -1 };
+	return (struct rg_buffer){ first, (int64_t)last + 1, size_bytes, align_bytes, -1 };
 }
 
 /* The step at which the most bytes live; the planner's bound is that sum. */
@@ -113,12 +101,12 @@ int rg_plan_allocate(struct builder *b, struct rg_error *err)
 		return rg_error_nomem(err, cap * sizeof(*buffers));
 	live_ranges(p);
 	for (i = 0; i < p->n_tensors; i++)
-		if (needs_memory(&p->tensors[i]))
-			buffers[n++] = buffer(p->tensors[i].size_bytes, p->tensors[i].first_step,
-					      p->tensors[i].last_step);
+		if (rg_plan_needs_memory(&p->tensors[i]))
+			buffers[n++] = rg_plan_buffer(p->tensors[i].size_bytes, p->tensors[i].first_step,
+						      p->tensors[i].last_step, RG_ARENA_ALIGN_BYTES);
 	for (i = 0; i < p->n_steps; i++)
 		if (p->steps[i].scratch_bytes > 0)
-			buffers[n++] = buffer(p->steps[i].scratch_bytes, i, i);
+			buffers[n++] = rg_plan_buffer(p->steps[i].scratch_bytes, i, i, RG_ARENA_ALIGN_BYTES);
 	rc = rg_arena_place(buffers, n, &placed, err);
 	if (rc == -EOVERFLOW)
 		rg_error_hint(err, "these are the activations of the model: give smaller shapes");
@@ -129,7 +117,7 @@ int rg_plan_allocate(struct builder *b, struct rg_error *err)
 	if (!rc && n > 0)
 		rc = find_peak(buffers, n, p->n_steps, &p->peak_step, err);
 	for (i = n = 0; i < p->n_tensors; i++)
-		if (needs_memory(&p->tensors[i]))
+		if (rg_plan_needs_memory(&p->tensors[i]))
 			p->tensors[i].offset_bytes = buffers[n++].offset_bytes;
 	for (i = 0; i < p->n_steps; i++)
 		if (p->steps[i].scratch_bytes > 0)
@@ -167,7 +155,7 @@ int rg_plan_check(const struct rg_plan *p, struct rg_error *err)
 	for (i = 0; i < p->n_tensors; i++) {
 		const struct rg_plan_tensor *t = &p->tensors[i];
 
-		if (needs_memory(t) && t->size_bytes > 0)
+		if (rg_plan_needs_memory(t) && t->size_bytes > 0)
 			all[n++] = (struct placed){ t->offset_bytes, t->offset_bytes + t->size_bytes,
 						   t->first_step,
 						    t->last_step, i, -1 };

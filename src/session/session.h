@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "compile/memory.h"
 #include "graph/graph.h"
 #include "store/store.h"
 
@@ -63,6 +64,11 @@ int rg_session_record(struct rg_store *s, const struct rg_session_options *o, in
  */
 int rg_session_plan(struct rg_store *s, const struct rg_session_options *o, int64_t *run_id,
 		    struct rg_error *err);
+
+/* Plans a model without running it, and says what that does with memory. What cannot run
+ * is planned all the same. Errors: those of a plan and of rg_memory_of; rg_memory_free. */
+int rg_session_memory(const struct rg_session_options *o, const struct rg_memory_options *mo, struct rg_memory **out,
+		      struct rg_error *err);
 
 /* Just executes once and writes each output to output_dir/NAME.npy, strings to NAME.txt (characters
  * that are no good in a file name become '_'); output_dir NULL: no files. */

@@ -294,6 +294,85 @@ static void test_bench(void **state)
 	expect_error("bench gemm nosuch.onnx", 2, "no part of this shape");
 }
 
+static void write_file(const char *name, const char *text)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void test_plan(void **state)
+{
+	static const char *const strategies[] = { "naive", "greedy-birth", "greedy-size", "greedy-size-best",
+						  "greedy-lowest", "portfolio", "search" };
+	json_t *j, *list, *o;
+	long long arena, bound;
+	char line[256];
+	size_t i;
+
+	expect("plan builtin:mobilenet-v2 --threads 1 --format json", 0);
+	j = parse_out();
+	arena = json_integer_value(json_object_get(j, "arena_bytes"));
+	bound = json_integer_value(json_object_get(j, "lower_bound_bytes"));
+	assert_true(bound > 9000000 && arena >= bound && (double)arena <= 1.01 * (double)bound);
+	list = json_object_get(j, "strategies");
+	assert_int_equal(json_array_size(list), 7);
+	for (i = 0; i < 7; i++) {
+		o = json_array_get(list, i);
+		assert_string_equal(json_string_value(json_object_get(o, "strategy")), strategies[i]);
+		assert_true(json_integer_value(json_object_get(o, "arena_bytes")) >= bound);
+	}
+	assert_true(json_is_null(json_object_get(j, "capacity")));
+	assert_true(json_is_string(json_object_get(json_object_get(j, "peak"), "name")));
+	json_decref(j);
+	/* fewer buffers are alive when layers are taken together */
+	expect("plan builtin:mobilenet-v2 --threads 1 --optimize 3 --format json", 0);
+	j = parse_out();
+	assert_true(json_integer_value(json_object_get(j, "arena_bytes")) < arena);
+	json_decref(j);
+
+	/* the buffers it writes are an instance that it reads */
+	expect("plan builtin:mobilenet-v2 --threads 1 --format csv", 0);
+	write_file("buffers.csv", got.out);
+	snprintf(line, sizeof(line), "plan --csv buffers.csv --capacity %lld", bound);
+	expect(line, 0);
+	assert_non_null(strstr(got.err, "1.000 times"));
+	snprintf(line, sizeof(line), "plan --csv buffers.csv --capacity %lld", bound - 64);
+	expect_error(line, 1, "this is proven");
+
+	/* where it spills: the report is there, and the exit status says no */
+	run("plan builtin:mobilenet-v2 --threads 1 --capacity 1M");
+	assert_int_equal(got.code, 1);
+	assert_non_null(strstr(got.out, "first spills at step"));
+	assert_non_null(strstr(got.err, "above the capacity of 1.00 MiB"));
+	expect("plan builtin:mobilenet-v2 --threads 1 --capacity 16M", 0);
+	assert_non_null(strstr(got.out, "everything fits"));
+	expect("plan builtin:mlp --planner tflm --top 1", 0);
+	assert_non_null(strstr(got.out, "tflm"));
+	expect("plan builtin:mlp --strategy naive", 0);
+	assert_non_null(strstr(got.out, "by naive"));
+	expect("plan builtin:mlp --strategy search --time-limit 1s --quiet", 0);
+
+	expect_error("plan", 2, "needs a MODEL, or --csv");
+	expect_error("plan builtin:mlp --csv buffers.csv", 2, "exclude each other");
+	expect_error("plan --csv buffers.csv --format json", 2, "exclude each other");
+	expect_error("plan --csv buffers.csv --planner tflm", 2, "exclude each other");
+	expect_error("plan builtin:mlp --planner best", 2, "ridge or tflm");
+	expect_error("plan builtin:mlp --planner tflm --strategy naive", 2, "has its own strategy");
+	expect_error("plan builtin:mlp --strategy worst", 2, "no strategy 'worst'");
+	expect_error("plan --csv buffers.csv --strategy worst", 2, "no strategy 'worst'");
+	expect_error("plan builtin:mlp --capacity 12Q", 2, "--capacity 12Q");
+	expect_error("plan builtin:mlp --time-limit 5x", 2, "--time-limit 5x");
+	expect_error("plan builtin:mlp extra", 2, "does not take 'extra'");
+	expect_error("plan nope.onnx", 1, "nope.onnx");
+	expect_error("plan --csv nope.csv", 1, "nope.csv");
+}
+
 static void test_full_disk_and_closed_pipe(void **state)
 {
 	int full = open("/dev/full", O_WRONLY), err = temporary(), pipes[2];
@@ -390,7 +469,7 @@ int main(void)
 		cmocka_unit_test(test_record_and_look),
 		cmocka_unit_test(test_database_by_environment),
 		cmocka_unit_test(test_run),
-		cmocka_unit_test(test_bench),
+		cmocka_unit_test(test_bench), cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_full_disk_and_closed_pipe),
 		cmocka_unit_test(test_interrupt),
 		cmocka_unit_test(test_terminal),

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "make-analysis.h"
 #include "reports/json.h"
+#include "reports/report-memory.h"
 #include "reports/report.h"
 #include "reports/table.h"
 
@@ -557,6 +558,120 @@ static void test_out_of_memory(void **state)
 	make_free(a);
 }
 
+/* Four steps, five buffers, a search that found nothing. */
+static void make_memory(struct rg_memory *m)
+{
+	static const char *steps[] = { "conv1", "relu1", "pool|1", "\x1b[31m\xe6\xb7\xb1" },
+			  *types[] = { "Conv", "Relu", "MaxPool", "Gemm" };
+	static struct rg_memory_buffer buffers[] = {
+		{ "conv1_out", "Conv", "float32", "1x64x56x56", false, 0, 1, 802816, 0 },
+		{ "relu1_out", "Relu", "float32", "1x64x56x56", false, 1, 2, 802816, 802816 },
+		{ "a_pooled_map_with_quite_a_long_name_of_its_own_that_goes_on_for_ever", "MaxPool", "float32",
+		  "1x64x28x28", false, 2, 3, 200704, 0 },
+		{ "y", "Gemm", "float32", "", false, 3, 3, 64, 200704 },
+		{ "conv1", "Conv", "", "", true, 0, 0, 1605632, 802816 },
+	};
+
+	*m = (struct rg_memory){ .planner = "ridge", .made_by = "greedy-size", .align_bytes = 64, .n_steps = 4,
+				 .n_dynamic = 1, .step_names = steps, .step_types = types, .n_buffers = 5,
+				 .buffers = buffers, .height_bytes = 2408448, .bound_bytes = 2408448, .n_tries = 3,
+				 .tries = { { "naive", 3412032, 800 }, { "greedy-size", 2408448, 1500 },
+					    { "search", -1, 25000000 } },
+				 .peak_step = 0, .capacity_bytes = -1, .spill_step = -1 };
+}
+
+static void test_memory(void **state)
+{
+	struct rg_style st = style(RG_FORMAT_TABLE, 80);
+	struct rg_str s = { 0 };
+	struct rg_memory m;
+	json_t *j, *o;
+
+	make_memory(&m);
+	assert_int_equal(rg_report_memory(&s, &m, "x.onnx", &st), 0);
+	assert_fits(rg_str_text(&s), 80, false);
+	assert_golden("memory-80.golden", rg_str_text(&s));
+	rg_str_free(&s);
+	m.capacity_bytes = 1 << 20;
+	m.spill_step = 0;
+	m.spill_bytes = 2408448 - (1 << 20);
+	m.planner = "tflm";
+	st = style(RG_FORMAT_MD, 0);
+	st.top = 1;
+	assert_int_equal(rg_report_memory(&s, &m, "x.onnx", &st), 0);
+	assert_golden("memory-md.golden", rg_str_text(&s));
+	rg_str_free(&s);
+
+	st = style(RG_FORMAT_JSON, 0);
+	assert_int_equal(rg_report_memory(&s, &m, "x.onnx", &st), 0);
+	j = parse(rg_str_text(&s));
+	assert_int_equal(number(j, "arena_bytes"), 2408448);
+	assert_int_equal(number(j, "dynamic_steps"), 1);
+	assert_int_equal(json_array_size(json_object_get(j, "buffers")), 5);
+	o = json_array_get(json_object_get(j, "strategies"), 2);
+	assert_json_null(o, "arena_bytes");
+	assert_json_null(o, "ratio");
+	assert_int_equal(number(o, "time_ns"), 25000000);
+	o = json_object_get(j, "peak");
+	assert_string_equal(json_string_value(json_object_get(o, "name")), "conv1");
+	assert_int_equal(json_array_size(json_object_get(o, "alive")), 2);
+	o = json_array_get(json_object_get(o, "alive"), 1);
+	assert_string_equal(json_string_value(json_object_get(o, "kind")), "scratch");
+	assert_json_null(o, "shape");
+	o = json_object_get(j, "capacity");
+	assert_true(json_is_false(json_object_get(o, "fits")));
+	assert_int_equal(number(json_object_get(o, "first_spill"), "over_bytes"), m.spill_bytes);
+	json_decref(j);
+	rg_str_free(&s);
+	m.capacity_bytes = m.peak_step = m.spill_step = -1;
+	m.n_buffers = 0;
+	assert_int_equal(rg_report_memory(&s, &m, "x.onnx", &st), 0);
+	j = parse(rg_str_text(&s));
+	assert_json_null(j, "peak");
+	assert_json_null(j, "capacity");
+	json_decref(j);
+	rg_str_free(&s);
+
+	make_memory(&m);
+	st = style(RG_FORMAT_CSV, 0);
+	assert_int_equal(rg_report_memory(&s, &m, "x.onnx", &st), 0);
+	assert_string_equal(rg_str_text(&s), "id,lower,upper,size,alignment\n0,0,2,802816,64\n1,1,3,802816,64\n"
+			    "2,2,4,200704,64\n3,3,4,64,64\n4,0,1,1605632,64\n");
+	rg_str_free(&s);
+}
+
+static void test_memory_without_memory(void **state)
+{
+	struct rg_memory m;
+	int failures = 0;
+
+	make_memory(&m);
+	for (int f = RG_FORMAT_TABLE; f <= RG_FORMAT_MD; f++) {
+		for (uint64_t n = 1; n < 20000; n++) {
+			struct rg_style st = style((enum rg_format)f, 100);
+			struct rg_str s = { 0 };
+			bool failed;
+			int rc;
+
+			rg_alloc_fail_at(n);
+			rc = rg_report_memory(&s, &m, "x.onnx", &st);
+			failed = rg_alloc_did_fail();
+			rg_alloc_fail_at(0);
+			rg_str_free(&s);
+			if (!failed) {
+				assert_int_equal(rc, 0);
+				break;
+			}
+			failures++;
+			if (f != RG_FORMAT_JSON)
+				assert_int_equal(rc, -ENOMEM);
+			else
+				assert_true(rc == 0 || rc == -ENOMEM);
+		}
+	}
+	assert_true(failures > 50);
+}
+
 static void test_text(void **state)
 {
 	struct rg_str s = { 0 };
@@ -600,6 +715,7 @@ int main(void)
 		cmocka_unit_test(test_path),          cmocka_unit_test(test_whatif),
 		cmocka_unit_test(test_check),         cmocka_unit_test(test_ceilings),
 		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_memory),        cmocka_unit_test(test_memory_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("reports", tests, NULL, NULL);
