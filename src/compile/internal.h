@@ -22,6 +22,8 @@ struct builder {
 
 /* steps.c: which nodes become steps, which views, and what each value is. */
 int rg_plan_lower(struct builder *b, struct rg_error *err);
+/* embed.c: values that lie inside others, so that nothing is cut out or joined. Takes steps out. */
+int rg_plan_embed(struct builder *b, struct rg_error *err);
 /* lifetime.c: live ranges, then places in the arena. Needs scratch sizes. */
 int rg_plan_allocate(struct builder *b, struct rg_error *err);
 /* edges.c: true data dependencies between steps. */

@@ -83,7 +83,7 @@ static void copy_to_aliases(struct rg_plan *p)
 
 		if (!root)
 			continue;
-		t->offset_bytes = root->offset_bytes;
+		t->offset_bytes = root->offset_bytes + t->part_bytes;
 		t->first_step = root->first_step;
 		t->last_step = root->last_step;
 	}

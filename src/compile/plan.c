@@ -191,6 +191,8 @@ static int build(struct builder *b, struct rg_error *err)
 		rc = rg_fold_graph(b->g, b->opt, err); /* new nodes, new constants */
 	if (!rc)
 		rc = rg_plan_lower(b, err);
+	if (!rc && b->opt->passes.level > 0)
+		rc = rg_plan_embed(b, err);
 	p->n_dead += p->passes.n_dead;
 	at = rg_clock_now_ns();
 	p->optimise_ns = at - start;

@@ -54,7 +54,8 @@ struct rg_plan_tensor { /* one for each value of the graph */
 	int64_t size_bytes;
 	int64_t offset_bytes;   /* ARENA */
 	const void *data;       /* CONST */
-	int alias_of;           /* value whose memory this is (never an alias itself), or -1 */
+	int alias_of;           /* value whose memory this is or lies in (never an alias itself), or -1 */
+	int64_t part_bytes;     /* where in that memory it begins; included in offset_bytes and data */
 	int first_step, last_step; /* live range of the memory over steps, inclusive, all aliases
 	                              included; outputs live to the end; -1: no step touches it */
 };
@@ -126,6 +127,10 @@ const char *rg_step_kernel_name(const struct rg_step *s);
  * caller's input buffer or a constant: an output must not change with the next
  * input, so that one is copied by a step. Two outputs may share memory, since
  * the caller only reads them.
+ *
+ * With passes (level 1 and up) two more kinds of nodes are no steps, where that does not raise the largest sum
+ * of live bytes: what cuts a contiguous part out (Slice, Split, Gather) is an alias into its input, and Concat along
+ * the outermost axis has its pieces made inside its output.
  */
 int rg_plan_make(struct rg_graph *g, const struct rg_plan_options *opt, struct rg_plan **out,
 		 struct rg_error *err);

@@ -71,12 +71,13 @@ void rg_release_step(struct builder *b, const struct rg_step *s)
 
 void rg_release_end(struct builder *b)
 {
-	int i;
+	int i, k;
 
 	for (i = 0; i < b->plan->n_views; i++) {
-		int out = b->g->nodes[b->plan->views[i]].out[0];
+		const struct rg_node *n = &b->g->nodes[b->plan->views[i]];
 
-		if (b->g->values[rg_plan_root(b->plan, out)].released)
-			b->plan->tensors[out].data = NULL;
+		for (k = 0; k < n->n_out; k++)
+			if (n->out[k] >= 0 && b->g->values[rg_plan_root(b->plan, n->out[k])].released)
+				b->plan->tensors[n->out[k]].data = NULL;
 	}
 }

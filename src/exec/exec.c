@@ -72,6 +72,8 @@ static struct rg_tensor resolve(const struct rg_exec *e, int value)
 		break;
 	case RG_PLACE_INPUT:
 		t.data = input_buffer(e, p->alias_of >= 0 ? p->alias_of : value);
+		if (t.data)
+			t.data = (char *)t.data + p->part_bytes;
 		break;
 	case RG_PLACE_DYNAMIC:
 		return dynamic_tensor(e, value);
