@@ -137,6 +137,7 @@ static void fill_step(const struct rg_plan *plan, int index, bool *counted, stru
 	r->write_bytes = s->cost.write_bytes;
 	r->executed_flops = s->traffic.executed_flops;
 	r->scratch_bytes = s->scratch_bytes;
+	r->scratch_offset_bytes = s->scratch_bytes > 0 ? s->scratch_offset_bytes : -1;
 	r->prepared_bytes = s->prepared_bytes;
 	for (int k = 0; k < s->n_in; k++) {
 		int v = s->in[k];

@@ -208,7 +208,7 @@ static void load_steps(struct load *l)
 					  "kernel_reason, dtype, shape, flops, iops, "
 					  "sfu, executed_flops, read_bytes, write_bytes, weight_bytes, "
 					  "params, scratch_bytes, prepared_bytes, "
-					  "gemm_m, gemm_n, gemm_k, special_form",
+					  "gemm_m, gemm_n, gemm_k, special_form, scratch_offset_bytes",
 					  "step", sizeof(*v), &n);
 
 	l->r->steps = v;
@@ -233,6 +233,7 @@ static void load_steps(struct load *l)
 		for (int i = 0; i < 13; i++)
 			*counts[i] = rg_store_column_count(l->st, 10 + i);
 		s->special_form = sqlite3_column_int64(l->st, 23) != 0;
+		s->scratch_offset_bytes = rg_store_column_count(l->st, 24);
 	}
 }
 

@@ -269,7 +269,11 @@ static const char migration_2[] =
 	"  WHERE type = 'table' AND name = 'tensor';\n"
 	"PRAGMA writable_schema = RESET;\n";
 
-const char *const rg_store_migrations[] = { migration_1, migration_2 };
+/* NULL in older rows, and where a step has no scratch. */
+static const char migration_3[] =
+	"ALTER TABLE step ADD COLUMN scratch_offset_bytes INTEGER CHECK (scratch_offset_bytes >= 0); -- in the arena\n";
+
+const char *const rg_store_migrations[] = { migration_1, migration_2, migration_3 };
 const int rg_store_n_migrations = sizeof(rg_store_migrations) / sizeof(rg_store_migrations[0]);
 
 const char *const rg_store_tables[] = {

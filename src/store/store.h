@@ -132,6 +132,7 @@ struct rg_step_row {
 	int64_t scratch_bytes, prepared_bytes;
 	int64_t gemm_m, gemm_n, gemm_k;        /* equivalent GEMM; -1 not one */
 	bool special_form;                     /* the kernel has a form for its degenerate case */
+	int64_t scratch_offset_bytes;          /* in the arena; -1: no scratch, or an older run */
 };
 
 struct rg_io_row {           /* which tensors a step reads and writes */

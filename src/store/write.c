@@ -185,7 +185,8 @@ static void bind_step(sqlite3_stmt *st, const struct rg_step_row *r)
 	rg_store_bind_text(st, 11, r->shape);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		rg_store_bind_count(st, at++, counts[i]);
-	sqlite3_bind_int(st, at, r->special_form);
+	sqlite3_bind_int(st, at++, r->special_form);
+	rg_store_bind_count(st, at, r->scratch_offset_bytes);
 }
 
 int rg_store_put_steps(struct rg_store *s, int64_t run, const struct rg_step_row *v, int n,
@@ -198,9 +199,10 @@ int rg_store_put_steps(struct rg_store *s, int64_t run, const struct rg_step_row
 		return p.rc;
 	put_use(&p, "INSERT INTO step (run_id, step, name, op_type, domain, op_version, op_kind, kernel, "
 		    "kernel_reason, dtype, shape, flops, iops, sfu, executed_flops, read_bytes, write_bytes, "
-		    "weight_bytes, params, scratch_bytes, prepared_bytes, gemm_m, gemm_n, gemm_k, special_form) "
+		    "weight_bytes, params, scratch_bytes, prepared_bytes, gemm_m, gemm_n, gemm_k, special_form, "
+		    "scratch_offset_bytes) "
 		    "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,"
-		    "?23,?24,?25)");
+		    "?23,?24,?25,?26)");
 	for (int i = 0; i < n && !p.rc; i++) {
 		if (v[i].index != i) {
 			put_refuse(&p, "indices must be 0, 1, 2, ... in order");

@@ -32,11 +32,11 @@ int run_begin(struct rg_store *s, const char *tag, int64_t *id, struct rg_error 
 	};
 	const struct rg_step_row steps[RUN_STEPS] = {
 		{ 0, "mm", "MatMul", "", 13, "gemm", "openblas", "rank 20 of 2", "float32", "1x4", 32, 0, 0, 32, 80, 16, 64,
-		  16, 0, 64, 1, 4, 4, false },
+		  16, 0, 64, 1, 4, 4, false, -1 },
 		{ 1, "relu", "Relu", "", 14, "elementwise", "ref", "", "float32", "1x4", 4, 0, 0, -1, 16, 16, 0, 0, 0, 0, -1,
-		  -1, -1, false },
+		  -1, -1, false, 128 },
 		{ 2, "odd", "Odd", "com.example", 1, "other", "ref", "", "float32", "4", -1, -1, -1, -1, -1, -1, 0, 0, 0, 0,
-		  -1, -1, -1, true },
+		  -1, -1, -1, true, -1 },
 	};
 	const struct rg_io_row io[] = {
 		{ 0, 0, false, 0 }, { 0, 1, false, 1 }, { 0, 0, true, 2 }, { 1, 0, false, 2 }, { 1, 0, true, 2 },

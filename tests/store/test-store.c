@@ -117,6 +117,8 @@ static void what_goes_in_comes_out(void **state)
 	assert_int_equal(r->steps[2].flops, -1);
 	assert_int_equal(r->steps[0].iops, 0);              /* 0 stays 0 */
 	assert_true(r->steps[2].special_form);
+	assert_int_equal(r->steps[1].scratch_offset_bytes, 128);
+	assert_int_equal(r->steps[2].scratch_offset_bytes, -1);
 	assert_string_equal(r->steps[2].domain, "com.example");
 	assert_int_equal(r->n_io, 8);
 	assert_int_equal(r->n_edges, 2);                    /* read twice, needed once */
@@ -505,6 +507,9 @@ static void every_allocation_may_fail(void **state)
 /* A database of the first version, with a row, opens as one of the newest. */
 static void an_older_database_is_migrated(void **state)
 {
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_recording *r;
+	struct rg_store *s;
 	sqlite3 *db;
 	char *why = NULL, *sql;
 
@@ -513,15 +518,24 @@ static void an_older_database_is_migrated(void **state)
 		fail_msg("%s", why);
 	sql = sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = 1;"
 			      "INSERT INTO run VALUES (1,NULL,'m','m',NULL,'','',1,1,NULL,NULL,NULL,1,1,1,'');"
-			      "INSERT INTO tensor VALUES (1,0,'x','float32','1',4,'unused',NULL,NULL,NULL,NULL,0,0,0)",
-			      RG_STORE_APPLICATION_ID);
+			      "INSERT INTO tensor VALUES (1,0,'x','float32','1',4,'unused',NULL,NULL,NULL,NULL,0,0,0);"
+			      "INSERT INTO step VALUES (1,0,'n','Relu','',14,'elementwise','ref','','float32','1',1,0,0,"
+			      "1,4,4,0,0,64,0,NULL,NULL,NULL,0)", RG_STORE_APPLICATION_ID);
 	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
 		fail_msg("%s", why);
 	sqlite3_free(sql);
 	sqlite3_close(db);
-	rg_store_close(open_db(RG_STORE_WRITE));
+	s = open_db(RG_STORE_WRITE);
+	if (rg_store_load(s, 1, &r, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(r->n_steps, 1);
+	assert_int_equal(r->steps[0].scratch_bytes, 64);
+	assert_int_equal(r->steps[0].scratch_offset_bytes, -1); /* what older rows lack is not known */
+	rg_recording_free(r);
+	rg_store_close(s);
 	assert_true(query("PRAGMA user_version") == rg_store_n_migrations);
 	assert_true(query("SELECT COUNT(*) FROM tensor WHERE place = 'unused'") == 1);
+	assert_true(query("SELECT COUNT(*) FROM step WHERE scratch_bytes = 64 AND scratch_offset_bytes IS NULL") == 1);
 	assert_true(query("SELECT COUNT(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "INSERT INTO tensor VALUES (1,1,'y','','',NULL,'dynamic',NULL,NULL,NULL,NULL,"
