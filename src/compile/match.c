@@ -124,6 +124,12 @@ int rg_match_end(struct rg_match *m, int rc, struct rg_error *err)
 	return rc ? rc : m->n_rewrites;
 }
 
+bool rg_match_open(const struct rg_match *m, int node)
+{
+	return node >= 0 && node < m->n_nodes && !m->gone[node] && m->live[node] &&
+	       !(m->log->limit && m->log->n_rewritten >= m->log->limit);
+}
+
 bool rg_match_is(const struct rg_match *m, int node, const char *op_type)
 {
 	return rg_match_is_of(m, node, "", op_type);
@@ -133,8 +139,7 @@ bool rg_match_is_of(const struct rg_match *m, int node, const char *domain, cons
 {
 	const struct rg_node *n;
 
-	if (node < 0 || node >= m->n_nodes || m->gone[node] || !m->live[node] ||
-	    (m->log->limit && m->log->n_rewritten >= m->log->limit))
+	if (!rg_match_open(m, node))
 		return false;
 	n = &m->g->nodes[node];
 	return !n->unsupported && !strcmp(n->op_type, op_type) && !strcmp(n->domain, domain);

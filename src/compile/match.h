@@ -29,6 +29,8 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 /* Takes out what is gone, and unneeded nodes that read of it. `rc`: how the pass went; returns it, or the number of rewrites. Frees m's own. */
 int rg_match_end(struct rg_match *m, int rc, struct rg_error *err);
 
+/* Node i is needed, and not part of a rewrite yet; none is once the log's limit is reached. */
+bool rg_match_open(const struct rg_match *m, int node);
 /* Node i is standard operator `op_type`, needed, and not part of a rewrite yet. Nothing is, once
  * the log's limit of rewrites is reached. */
 bool rg_match_is(const struct rg_match *m, int node, const char *op_type);

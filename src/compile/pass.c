@@ -15,6 +15,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
 	&rg_pass_epilogue,
+	&rg_pass_chain,
 };
 enum { N_PASSES = sizeof(passes) / sizeof(passes[0]) };
 

@@ -4,6 +4,7 @@
 
 #include "compile/pass.h"
 
+extern const struct rg_pass rg_pass_chain;         /* pass-chain.c */
 extern const struct rg_pass rg_pass_no_op;         /* pass-no-op.c */
 extern const struct rg_pass rg_pass_hard_swish;    /* pass-hard-swish.c */
 extern const struct rg_pass rg_pass_gelu;          /* pass-gelu.c */

@@ -96,10 +96,90 @@ static void cost_gemm(const struct rg_cost_in *c, struct rg_cost *out)
 	finish_cost(c, out);
 }
 
+/* ---- Chain ---- */
+
+static bool is_known(const struct rg_graph *g, int value)
+{
+	const struct rg_value *v = value >= 0 ? &g->values[value] : NULL;
+
+	/* what a body would read of the graph around it does not reach its kernels */
+	return v && v->shaped && !v->dynamic && !v->from_outer && v->origin == RG_CONST_NONE;
+}
+
+const struct rg_graph *rg_chain_body(const struct rg_node *node)
+{
+	const struct rg_attr *a = rg_node_attr(node, "body");
+	const struct rg_graph *g = a ? a->g : NULL;
+	const struct rg_value *y;
+
+	if (!g || g->n_outputs != 1 || g->n_nodes < 1 || g->n_inputs != node->n_in || !is_known(g, g->outputs[0]) ||
+	    g->values[g->outputs[0]].producer != g->n_nodes - 1)
+		return NULL;
+	y = &g->values[g->outputs[0]];
+	for (int i = 0; i < g->n_nodes; i++) {
+		const struct rg_node *n = &g->nodes[i];
+
+		if (n->n_out != 1 || !is_known(g, n->out[0]) || !rg_shape_equal(&g->values[n->out[0]].shape, &y->shape) ||
+		    !n->op || n->op->kind != RG_KIND_ELEMENTWISE)
+			return NULL;
+		for (int k = 0; k < n->n_in; k++)
+			if (n->in[k] >= 0 && !is_known(g, n->in[k]))
+				return NULL;
+	}
+	return g;
+}
+
+static int infer_chain(struct rg_infer *c, struct rg_error *err)
+{
+	const struct rg_graph *body = rg_chain_body(c->node);
+
+	if (!body)
+		return rg_error_set(err, RG_ENOTSUP_MODEL, "Chain: attribute body is no graph that the passes here make");
+	for (int i = 0; i < body->n_inputs; i++) {
+		const struct rg_value *v = &body->values[body->inputs[i]];
+
+		if (!c->in[i] || v->dtype != c->in[i]->dtype || !rg_shape_equal(&v->shape, &c->in[i]->shape))
+			return rg_infer_fail(c, err, "input %d is not of the type and shape that the body was made for", i);
+	}
+	rg_infer_out(c, 0, body->values[body->outputs[0]].dtype, &body->values[body->outputs[0]].shape);
+	return 0;
+}
+
+static void cost_chain(const struct rg_cost_in *c, struct rg_cost *out)
+{
+	const struct rg_graph *body = rg_chain_body(c->node);
+	struct rg_tensor in[8], y;
+
+	out->flops = out->iops = out->sfu = 0;
+	for (int i = 0; body && i < body->n_nodes; i++) {
+		const struct rg_node *n = &body->nodes[i];
+		struct rg_cost_in part = { .node = n, .in = in, .out = &y };
+		struct rg_cost cost;
+
+		if (n->n_in > 8) {
+			out->flops = out->iops = out->sfu = -1;
+			return;
+		}
+		for (int k = 0; k < n->n_in; k++) {
+			in[k] = (struct rg_tensor){ 0 };
+			if (n->in[k] < 0)
+				continue;
+			in[k].dtype = body->values[n->in[k]].dtype;
+			in[k].shape = body->values[n->in[k]].shape;
+		}
+		y = (struct rg_tensor){ .dtype = body->values[n->out[0]].dtype, .shape = body->values[n->out[0]].shape };
+		rg_op_cost(n->op, &part, &cost);
+		out->flops = rg_cost_add(out->flops, cost.flops);
+		out->iops = rg_cost_add(out->iops, cost.iops);
+		out->sfu = rg_cost_add(out->sfu, cost.sfu);
+	}
+}
+
 #define OP(NAME, KIND, MIN, MAX, INFER, COST) \
 	{ RG_OWN_DOMAIN, NAME, KIND, 0, MIN, MAX, 1, 1, { 1 }, 1, 1, INFER, COST }
 
 const struct rg_op rg_ops_own[] = {
+	OP("Chain", RG_KIND_ELEMENTWISE, 1, 8, infer_chain, cost_chain),
 	OP("FusedConv", RG_KIND_CONV, 2, 4, infer_conv, cost_conv),
 	OP("FusedGemm", RG_KIND_GEMM, 2, 4, infer_gemm, cost_gemm),
 };

@@ -66,7 +66,7 @@ static void test_disabled(void **state)
 	struct rg_graph *g = make_block(1);
 	struct rg_pass_options o = { 3, 1, bad };
 
-	assert_int_equal(compare(make_block, 1, 3, 1, one), 1); /* Clip: the others stand behind BatchNormalization */
+	assert_int_equal(compare(make_block, 1, 3, 1, one), 2); /* Clip, and Relu with the sum before it */
 	assert_int_equal(rg_passes_run(g, &o, &log, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "conv-nothing"));
 	rg_pass_log_free(&log);
@@ -209,6 +209,41 @@ static void test_swish(void **state)
 	}
 }
 
+/* Elementwise operators that fit one chain: x times its sigmoid, clipped, where it is greater than a row,
+ * else that row, times a column. */
+static struct rg_graph *make_chain(uint64_t seed)
+{
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "3x4x5");
+	make_input(g, "row", RG_F32, "5");
+	random_floats(g, "col", "4x1", 4, seed, 0.5f);
+	make_node(g, "Sigmoid", "x", "a");
+	make_node(g, "Mul", "x,a", "b");
+	make_node(g, "Relu", "b", "c");
+	make_node(g, "Greater", "c,row", "d");
+	make_node(g, "Where", "d,c,row", "e");
+	make_node(g, seed & 1 ? "Mul" : "Sub", seed & 2 ? "e,col" : "col,e", "y");
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_chain(void **state)
+{
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		struct rg_graph *g = make_chain(seed);
+		struct rg_plan *p = plan_at(g, 3, 0, NULL);
+
+		assert_int_equal(p->n_steps, 1);
+		assert_string_equal(rg_step_kernel_name(&p->steps[0])[0] == 'l' ? "loops" : "another", "loops");
+		assert_true(p->steps[0].cost.flops >= 60 * 5); /* of all its operators */
+		rg_plan_free(p);
+		rg_graph_free(g);
+		assert_int_equal(compare(make_chain, seed, 3, 0, NULL), 5);
+	}
+}
+
 /* A product with an activation in each of its ways, by bits of `how`: 0 a residual, 1 a factor and a number
  * added behind it, 2 reshaped to three dimensions between. */
 static struct rg_graph *make_finished(uint64_t how)
@@ -331,6 +366,25 @@ static struct planted plant(int i)
 		make_node(g, "Mul", "a,row", "y");
 		p.why = RG_DECLINE_BROADCASTING;
 		break;
+	case 8: /* elementwise, and an output itself */
+		make_node(g, "Sigmoid", "x", "a");
+		make_node(g, "Mul", "a,x", "y");
+		make_output(g, "a");
+		p = (struct planted){ g, "a", RG_DECLINE_GRAPH_OUTPUT };
+		break;
+	case 9: /* elementwise, and something else than a part of the chain reads it too */
+		make_node(g, "Sigmoid", "x", "a");
+		make_node(g, "Mul", "a,x", "y");
+		make_node(g, "GlobalMaxPool", "a", "z");
+		make_output(g, "z");
+		p = (struct planted){ g, "a", RG_DECLINE_SECOND_CONSUMER };
+		break;
+	case 10: /* elementwise, on something smaller */
+		make_input(g, "r", RG_F32, "4x1x1");
+		make_node(g, "Sigmoid", "r", "a");
+		make_node(g, "Mul", "a,x", "y");
+		p = (struct planted){ g, "a", RG_DECLINE_BROADCASTING };
+		break;
 	default: /* Relu of an addition that somebody else reads too */
 		make_conv(g, "x", "a", true, 1);
 		make_node(g, "Add", "a,x", "b");
@@ -344,7 +398,7 @@ static struct planted plant(int i)
 	return p;
 }
 
-enum { N_PLANTED = 9 };
+enum { N_PLANTED = 12 };
 
 static struct rg_graph *planted_graph(uint64_t i)
 {
@@ -477,14 +531,14 @@ static void test_idempotent(void **state)
 	}
 }
 
-static void test_allocation_failures(void **state)
+static void fail_each_allocation(make_fn *make)
 {
 	int fails = 0, rc;
 
 	do {
 		struct rg_error err = RG_ERROR_INIT;
 		struct rg_plan_options opt = { .lanes = 1, .passes = { .level = 3 } };
-		struct rg_graph *g = make_block(3);
+		struct rg_graph *g = make(3);
 		struct rg_plan *p = NULL;
 
 		rg_alloc_fail_at((uint64_t)++fails);
@@ -499,11 +553,19 @@ static void test_allocation_failures(void **state)
 	assert_true(fails > 20);
 }
 
+static void test_allocation_failures(void **state)
+{
+	fail_each_allocation(make_block);
+	fail_each_allocation(make_chain);
+	fail_each_allocation(make_finished);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_block),
 		cmocka_unit_test(test_swish),
+		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_disabled),
 		cmocka_unit_test(test_limit),

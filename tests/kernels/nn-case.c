@@ -109,6 +109,13 @@ void nn_string(struct nn_case *t, const char *name, const char *v)
 	say(t, " %s=%s", name, v);
 }
 
+void nn_graph(struct nn_case *t, const char *name, struct rg_graph *g)
+{
+	attr(t, name, RG_ATTR_GRAPH)->g = g;
+	for (int i = 0; i < g->n_nodes; i++)
+		say(t, " %s", g->nodes[i].op_type);
+}
+
 void nn_ints(struct nn_case *t, const char *name, int n, const int64_t *v)
 {
 	int64_t *list = t->ints[t->node.n_attrs];
@@ -271,6 +278,10 @@ static bool run_kept(struct nn_case *t, const char *kernel, int lanes, bool may_
 				 (long long)i);
 	while (t->n_blocks > before + t->node.n_out)
 		guard_free(&t->blocks[--t->n_blocks]);
+	for (int i = 0; i < t->node.n_attrs; i++)
+		if (t->attrs[i].g)
+			rg_graph_free(t->attrs[i].g);
+	t->node.n_attrs = 0;
 	return true;
 }
 

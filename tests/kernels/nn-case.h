@@ -54,6 +54,8 @@ void nn_float(struct nn_case *t, const char *name, float v);
 /* The list stays the caller's. */
 void nn_floats(struct nn_case *t, const char *name, int n, const float *v);
 void nn_string(struct nn_case *t, const char *name, const char *v);
+/* The case takes the graph over. */
+void nn_graph(struct nn_case *t, const char *name, struct rg_graph *g);
 /* The next input, filled; returns its data. */
 float *nn_input(struct nn_case *t, enum nn_fill fill, int rank, const int64_t *dims);
 /* The next input of any type, zeroed. */
