@@ -7,6 +7,7 @@
 extern const struct rg_pass rg_pass_chain;         /* pass-chain.c */
 extern const struct rg_pass rg_pass_no_op;         /* pass-no-op.c */
 extern const struct rg_pass rg_pass_hard_swish;    /* pass-hard-swish.c */
+extern const struct rg_pass rg_pass_attention;     /* pass-attention.c */
 extern const struct rg_pass rg_pass_gelu;          /* pass-gelu.c */
 extern const struct rg_pass rg_pass_silu;          /* pass-silu.c */
 extern const struct rg_pass rg_pass_conv_affine;   /* pass-conv-affine.c */

@@ -19,7 +19,17 @@ bool rg_region_add(struct rg_region *r, int node)
 		return true;
 	if (r->n == RG_REGION_MOST)
 		return false;
+	r->kept[r->n] = false;
 	r->node[r->n++] = node;
+	return true;
+}
+
+bool rg_region_keep(struct rg_region *r, int node)
+{
+	if (!rg_region_add(r, node))
+		return false;
+	for (int i = 0; i < r->n; i++)
+		r->kept[i] = r->kept[i] || r->node[i] == node;
 	return true;
 }
 
@@ -42,7 +52,7 @@ enum rg_decline rg_region_closed(const struct rg_match *m, const struct rg_regio
 	for (int i = 0; i < r->n && !why; i++) {
 		const struct rg_node *n = &m->g->nodes[r->node[i]];
 
-		for (int k = 0; k < n->n_out && !why && r->node[i] != last; k++)
+		for (int k = 0; k < n->n_out && !why && r->node[i] != last && !r->kept[i]; k++)
 			if (n->out[k] >= 0)
 				why = value_inside(m, r, n->out[k]);
 	}
@@ -58,7 +68,7 @@ static int import_contrib(struct rg_graph *g, struct rg_error *err)
 	return rg_graph_set_opset(g, RG_CONTRIB_DOMAIN, 1, err);
 }
 
-static int64_t standard_opset(const struct rg_graph *g)
+int64_t rg_region_opset(const struct rg_graph *g)
 {
 	for (int i = 0; i < g->n_opsets; i++)
 		if (!g->opsets[i].domain[0])
@@ -78,7 +88,7 @@ int rg_region_replace(struct rg_match *m, const struct rg_region *r, int last, c
 				       by->attrs, err);
 	if (rc < 0)
 		return rc;
-	if (!by->domain[0] && by->opset > standard_opset(g))
+	if (!by->domain[0] && by->opset > rg_region_opset(g))
 		g->nodes[rc].opset = by->opset;
 	m->n_rewrites++;
 	rc = 0;

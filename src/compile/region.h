@@ -12,10 +12,12 @@ enum { RG_REGION_MOST = 32 };
 
 struct rg_region {
 	int n, node[RG_REGION_MOST];
+	bool kept[RG_REGION_MOST];  /* what the node makes, the new one makes too */
 };
 
 /* Adds a node, once. false: there is no room. */
 bool rg_region_add(struct rg_region *r, int node);
+bool rg_region_keep(struct rg_region *r, int node); /* the same, and its outputs stay */
 bool rg_region_has(const struct rg_region *r, int node);
 /* What keeps the set from going: somebody else's use of a value that is not `last`'s, or an output. */
 enum rg_decline rg_region_closed(const struct rg_match *m, const struct rg_region *r, int last);
@@ -38,6 +40,8 @@ struct rg_replacement {
 int rg_region_replace(struct rg_match *m, const struct rg_region *r, int last, const struct rg_replacement *by,
 		      struct rg_error *err);
 
+/* The opset of standard operators; 0: none. */
+int64_t rg_region_opset(const struct rg_graph *g);
 /* The node of a standard operator that makes a value as its first output, if it may be matched; -1 else. */
 int rg_match_maker(const struct rg_match *m, int value, const char *op_type);
 
