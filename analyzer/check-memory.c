@@ -108,6 +108,9 @@ void rg_check_memory_peak(struct rg_check *c, struct rg_answer *q)
 	rg_check_figure(q, "planned_peak_bytes", a->peak_bytes, "bytes", RG_PROV_MODELLED);
 	rg_check_fact(c, q, "arena_bytes", "plan.arena_bytes");
 	rg_check_fact(c, q, "arena_lower_bound_bytes", "plan.arena_lower_bound_bytes");
+	/* whose planner it was: the answer holds for no other */
+	rg_check_fact(c, q, "planner", "plan.planner");
+	rg_check_fact(c, q, "arena_strategy", "plan.arena_strategy");
 	rg_check_figure(q, "peak_step", peak_step, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "largest_scratch_bytes", a->n_ops ? scratch : NAN, "bytes", RG_PROV_MODELLED);
 	rg_check_figure(q, "weight_bytes", a->weight_bytes, "bytes", RG_PROV_MODELLED);

@@ -233,6 +233,8 @@ void rg_check_runtime_planner(struct rg_check *c, struct rg_answer *q)
 	rg_check_fact(c, q, "arena_bytes", "plan.arena_bytes");
 	rg_check_fact(c, q, "arena_lower_bound_bytes", "plan.arena_lower_bound_bytes");
 	rg_check_figure(q, "arena_over_lower_bound", ratio, "", RG_PROV_MODELLED);
+	rg_check_fact(c, q, "planner", "plan.planner");
+	rg_check_fact(c, q, "arena_strategy", "plan.arena_strategy");
 	rg_check_fact(c, q, "bound_inputs", "plan.bound_inputs");
 	rg_check_fact(c, q, "dynamic_steps", "plan.dynamic");
 }

@@ -72,7 +72,8 @@ void rg_script_quote(struct rg_str *out, const char *text, int width)
 		rg_text_shorten(&s, clean, width);
 	else
 		rg_str_add(&s, clean);
-	rg_str_add(out, "'");
+	/* gnuplot 5.4 takes two quotes at the beginning for an empty string, whatever follows. */
+	rg_str_add(out, rg_str_text(&s)[0] == '\'' ? "' " : "'");
 	for (const char *p = rg_str_text(&s); *p; p++)
 		rg_str_addn(out, *p == '\'' ? "''" : p, *p == '\'' ? 2 : 1);
 	rg_str_add(out, "'");
@@ -137,7 +138,10 @@ void rg_script_title(struct rg_str *out, const struct rg_canvas *c, const char *
 		      r->run.model_name && *r->run.model_name ? r->run.model_name : "(no name)");
 	if (a->batch >= 0)
 		rg_str_printf(&one, ", batch %lld", (long long)a->batch);
-	rg_str_printf(&one, ", run %lld", (long long)r->run.id);
+	if (rg_report_is_static(r))
+		rg_str_add(&one, ", planned");
+	else
+		rg_str_printf(&one, ", run %lld", (long long)r->run.id);
 	rg_str_printf(&two, "%s, %d thread%s, %s", rg_recording_text(r, "machine.cpu", "unknown CPU"),
 		      r->run.threads, r->run.threads == 1 ? "" : "s", date);
 	rg_str_add(out, "set title ");

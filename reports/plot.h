@@ -15,6 +15,7 @@ struct rg_plot_options {
 	const char *output;      /* path, or "-" for the terminal */
 	int width, height;       /* pixels; 0: 800x600 (terminal: its size) */
 	bool colour;             /* terminal only */
+	int64_t capacity_bytes;  /* memory: a line at that height; 0: none */
 };
 
 /* The gnuplot script alone. -ENODATA: the run holds nothing that could be drawn. */
@@ -22,6 +23,8 @@ int rg_plot_roofline_script(struct rg_str *out, const struct rg_analysis *a, con
 			    struct rg_error *err);
 int rg_plot_tail_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o,
 			struct rg_error *err);
+int rg_plot_memory_script(struct rg_str *out, const struct rg_analysis *a, const struct rg_plot_options *o,
+			  struct rg_error *err);
 /* Runs gnuplot on a script; writes o->output by way of a temporary name. With
  * "-" the text is appended to `terminal`. */
 int rg_plot_render(const char *script, const struct rg_plot_options *o, struct rg_str *terminal,

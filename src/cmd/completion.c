@@ -48,6 +48,18 @@ static void argument_words(struct rg_str *out, const struct rg_cmd *c)
 		rg_str_addn(out, c->positional[i] == '|' ? " " : c->positional + i, 1);
 }
 
+/* Which arguments may name a file: none, the first one, or only later ones. */
+enum files { NO_FILES, FIRST_FILE, LATER_FILES };
+
+static enum files takes_files(const struct rg_cmd *c)
+{
+	const char *model = strstr(c->positional, "MODEL");
+
+	if (!model)
+		return NO_FILES;
+	return (size_t)(model - c->positional) < strcspn(c->positional, " ") ? FIRST_FILE : LATER_FILES;
+}
+
 static void bash(struct rg_str *out)
 {
 	rg_str_add(out,
@@ -79,13 +91,15 @@ static void bash(struct rg_str *out)
 		option_words(out, c);
 		rg_str_add(out, "' words='");
 		argument_words(out, c);
-		rg_str_printf(out, "' files='%s' ;;\n", strstr(c->positional, "MODEL") ? "1" : "");
+		rg_str_printf(out, "' files='%s' ;;\n",
+			      takes_files(c) == FIRST_FILE ? "1" : takes_files(c) == LATER_FILES ? "2" : "");
 	}
 	rg_str_add(out, "\tesac\n"
 			"\tif [[ $cur == -* ]]; then\n"
 			"\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
 			"\telse\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-			"\t\tif [[ -n $files ]]; then COMPREPLY+=($(compgen -f -- \"$cur\")); fi\n"
+			"\t\tif [[ $files == 1 || ( $files == 2 && $prev != \"$verb\" ) ]]; then\n"
+			"\t\t\tCOMPREPLY+=($(compgen -f -- \"$cur\"))\n\t\tfi\n"
 			"\tfi\n}\n"
 			"complete -o filenames -F _ridge ridge\n");
 }
@@ -140,10 +154,12 @@ static void zsh(struct rg_str *out)
 		argument_words(&words, c);
 		if (words.failed)
 			out->failed = true;
-		if (strstr(c->positional, "MODEL"))
+		if (takes_files(c) == FIRST_FILE)
 			rg_str_add(out, " \\\n\t\t\t'1:argument:_files'");
 		else if (words.len)
 			rg_str_printf(out, " \\\n\t\t\t'1:argument:(%s)'", rg_str_text(&words));
+		if (takes_files(c) == LATER_FILES)
+			rg_str_add(out, " \\\n\t\t\t'*:argument:_files'");
 		rg_str_free(&words);
 		rg_str_add(out, "\n\t\t;;\n");
 	}

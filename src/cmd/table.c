@@ -128,14 +128,18 @@ const struct rg_cmd rg_cmds[] = {
 	 RUNNING | O(CSV) | O(STRATEGY) | O(CAPACITY) | O(TIME_LIMIT) | O(PLANNER) | O(TOP) | O(FORMAT) | O(QUIET) |
 		 O(HELP),
 	 "table json csv md", rg_cmd_plan_memory},
-	{"plot", "roofline|tail [RUN]", 1, 2, "draw a run: its Roofline, or its tail latency",
+	{"plot", "roofline|tail|memory [RUN|MODEL]", 1, 2, "draw a run: its Roofline, its tail latency, its memory",
 	 "roofline: operators under one roof a memory level, log-log, sized by their share of the time.\n"
 	 "tail: latency against percentile on the axis of wrk2 and HdrHistogram.\n"
+	 "memory: the arena, steps across and addresses up, a box a buffer, coloured by the kind of operator that "
+	 "makes it; the peak, and with --capacity the size of a memory, are marked. A MODEL (an ONNX file, or "
+	 "builtin:resnet50) is planned and not run. In the terminal it is the sum of what is alive at each step.\n"
 	 "The ending of FILE chooses the form: .svg, .png, .pdf, or .gp for the gnuplot script. - (the default) "
 	 "draws in the terminal. gnuplot must be installed (Debian: gnuplot-nox).",
 	 "ridge plot roofline -o roofline.svg\nridge plot tail before -o tail.png --size 1200x800\n"
+	 "ridge plot memory builtin:resnet50 --optimize 3 --capacity 8M -o memory.png\n"
 	 "ridge plot roofline",
-	 READING | O(OUTPUT) | O(SIZE), NULL, rg_cmd_plot},
+	 READING | RUNNING | O(OUTPUT) | O(SIZE) | O(CAPACITY), NULL, rg_cmd_plot},
 	{"path", "[RUN]", 0, 1, "the critical path of one recorded inference",
 	 "Every moment of the wall time belongs to one segment: a step, a step waited for because its lane was "
 	 "busy, or a gap. They sum to the wall time. Beside it: the longest chain of data edges, and the slack of each "

@@ -42,7 +42,7 @@ struct survey {
 	const struct rg_memory_options *o;
 	struct rg_memory *m;
 	struct rg_buffer *b;  /* m->n_buffers, in the same order */
-	int *maker;           /* by value: the step that writes it, or -1 */
+	int *maker;           /* by value: the first step that writes it, or -1 */
 };
 
 static char *copy(struct survey *s, const char *text, struct rg_error *err)
@@ -138,9 +138,14 @@ static void find_makers(struct survey *s)
 	for (i = 0; i < s->p->n_tensors; i++)
 		s->maker[i] = -1;
 	for (i = 0; i < s->p->n_steps; i++)
-		for (k = 0; k < s->p->steps[i].n_out; k++)
-			if (s->p->steps[i].out[k] >= 0)
-				s->maker[s->p->steps[i].out[k]] = i;
+		for (k = 0; k < s->p->steps[i].n_out; k++) {
+			int value = s->p->steps[i].out[k], *maker;
+
+			/* several steps may write parts of one value: the first begins it */
+			maker = value >= 0 ? &s->maker[rg_plan_root(s->p, value)] : NULL;
+			if (maker && *maker < 0)
+				*maker = i;
+		}
 }
 
 /* One strategy by name; *height_bytes -1: the search found nothing. */

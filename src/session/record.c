@@ -309,6 +309,7 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	rg_facts_integer(&f, "model.batch", in0.rank > 0 ? in0.dim[0] : -1, "", model,
 			 "first dimension of the first input");
 	rg_facts_integer(&f, "plan.arena_bytes", plan->arena_bytes, "bytes", model, "activations and scratch, as placed");
+	rg_facts_text(&f, "plan.planner", rg_planner_name(RG_PLANNER_RIDGE), model, "ridge plan --planner asks others");
 	rg_facts_text(&f, "plan.arena_strategy", plan->arena_made_by, model, "lowest of the portfolio, or the search");
 	rg_facts_integer(&f, "plan.arena_lower_bound_bytes", plan->arena_lower_bound_bytes, "bytes", model,
 			 "largest sum of live bytes at any step, each rounded up to 64");

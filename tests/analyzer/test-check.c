@@ -118,6 +118,8 @@ static struct mk *small_model(void)
 	mk_fact_i(m, "model.batch", 4, "");
 	mk_fact_i(m, "plan.arena_bytes", 3000000, "bytes");
 	mk_fact_i(m, "plan.arena_lower_bound_bytes", 2900000, "bytes");
+	mk_fact_t(m, "plan.planner", "ridge");
+	mk_fact_t(m, "plan.arena_strategy", "greedy-lowest");
 	mk_fact_i(m, "plan.bound_inputs", 0, "");
 	mk_fact_i(m, "plan.folded", 3, "");
 	mk_fact_i(m, "plan.dead", 1, "");
@@ -235,6 +237,8 @@ static void answers_follow_the_facts(void **state)
 	assert_int_equal(q->verdict, RG_VERDICT_ATTENTION);
 	assert_figure(q, "first_spill_step", 0); /* 1.2 MB is more than the L2 of 1 MB */
 	assert_figure(q, "planned_peak_bytes", 3006000);
+	assert_string_equal(figure(q, "planner")->text, "ridge"); /* it holds for no other */
+	assert_string_equal(figure(q, "arena_strategy")->text, "greedy-lowest");
 	q = answer(c, "memory.weights");
 	assert_int_equal(q->verdict, RG_VERDICT_GOOD);
 	assert_figure(q, "int4_bytes", 750);

@@ -418,7 +418,7 @@ static void test_bash_completion(void **state)
 		"try ridge report --format ''; [[ \"${COMPREPLY[*]}\" == 'table json csv md' ]] || exit 12\n"
 		"try ridge runs --th; [[ ${#COMPREPLY[@]} == 0 ]] || exit 13\n"
 		"try ridge record --th; [[ \"${COMPREPLY[*]}\" == --threads ]] || exit 14\n"
-		"try ridge plot ''; [[ \"${COMPREPLY[*]}\" == 'roofline tail' ]] || exit 15\n"
+		"try ridge plot ''; [[ \"${COMPREPLY[*]}\" == 'roofline tail memory' ]] || exit 15\n"
 		"try ridge help wha; [[ \"${COMPREPLY[*]}\" == whatif ]] || exit 16\n";
 	static const char *const bash[] = { "bash", "-s", NULL };
 	struct rg_str s = { 0 };

@@ -162,7 +162,9 @@ static void test_usage(void **state)
 	expect_error("record", 2, "needs MODEL");
 	expect_error("record x --theads 2", 2, "--threads");
 	expect_error("whatif", 2, "--op NAME");
-	expect_error("plot pie", 2, "roofline, tail");
+	expect_error("plot pie", 2, "roofline, tail, memory");
+	expect_error("plot tail --capacity 1M", 2, "takes no --capacity");
+	expect_error("plot memory builtin:nope -o x.gp", 1, "no built-in model 'nope'");
 	expect_error("completion tcsh", 2, "bash, zsh, fish");
 	expect("--version", 0);
 	assert_memory_equal(got.out, "ridge ", 6);

@@ -94,6 +94,8 @@ void make_free(struct rg_analysis *a)
 	free(r->steps);
 	free(r->facts);
 	free(r->iterations);
+	free(r->tensors);
+	free(r->io);
 	free(r);
 	free(a->latency_sorted_ns);
 	free(a->ops);
@@ -162,6 +164,34 @@ static void fill_latency(struct rg_analysis *a, double median_ns)
 	a->throughput_per_s = 1e9 / a->p50.value;
 }
 
+/* A value and now and then scratch for each step: three of the one stand on each
+ * other at 0, 600,000 and 1,200,000, the other above them. The last value is written in parts. */
+static void fill_memory(struct rg_recording *r)
+{
+	int n = r->n_steps;
+
+	r->tensors = calloc((size_t)n + 1, sizeof(*r->tensors));
+	r->io = calloc((size_t)n + 1, sizeof(*r->io));
+	if (!r->tensors || !r->io)
+		abort();
+	r->n_tensors = n + 1;
+	r->n_io = n;
+	for (int i = 0; i < n; i++) {
+		r->steps[i].op_kind = i % 2 ? "conv" : "norm";
+		r->steps[i].scratch_bytes = i % 4 == 1 ? 65536 : 0;
+		r->steps[i].scratch_offset_bytes = i % 4 == 1 ? 1800000 : -1;
+		r->tensors[i] = (struct rg_tensor_row){ .id = i, .name = r->steps[i].name, .dtype = "float32",
+							.shape = r->steps[i].shape, .size_bytes = 100000 * (i % 5 + 1),
+							.place = "arena", .offset_bytes = 600000 * (i % 3), .alias_of = -1,
+							.first_step = i, .last_step = i + 2 < n ? i + 2 : n - 1 };
+		r->io[i] = (struct rg_io_row){ i, 0, true, i };
+	}
+	r->tensors[n] = (struct rg_tensor_row){ .id = n, .name = "part", .dtype = "float32", .shape = "1", .size_bytes = 4,
+						.place = "arena", .offset_bytes = 0, .alias_of = n - 1,
+						.first_step = n - 1, .last_step = n - 1 };
+	r->io[n - 1].tensor = n;
+}
+
 struct rg_analysis *make_plausible(void)
 {
 	static const struct {
@@ -204,6 +234,10 @@ struct rg_analysis *make_plausible(void)
 		{"session.span_cost_ns", 2, "", -1, 41.5, "ns", RG_PROV_MEASURED, ""},
 		{"session.steady", 0, "no", 0, 0, "", RG_PROV_MEASURED, ""},
 		{"process.peak_rss_bytes", 1, "", 251658240, 0, "bytes", RG_PROV_MEASURED, "VmHWM"},
+		{"plan.arena_bytes", 1, "", 1865536, 0, "bytes", RG_PROV_MODELLED, ""},
+		{"plan.arena_lower_bound_bytes", 1, "", 1265536, 0, "bytes", RG_PROV_MODELLED, ""},
+		{"plan.arena_strategy", 0, "greedy-size", 0, 0, "", RG_PROV_MODELLED, ""},
+		{"plan.peak_step", 1, "", 5, 0, "", RG_PROV_MODELLED, ""},
 		{"outputs.sha256", 0, "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", 0, 0,
 		 "", RG_PROV_MEASURED, ""},
 	};
@@ -247,6 +281,7 @@ struct rg_analysis *make_plausible(void)
 		r->iterations[i].hook_on = i != 0;
 	}
 	r->n_spans = 2 * n;
+	fill_memory(r);
 	a->params = 25557032;
 	a->flops = 8.21e9;
 	a->sfu = 1000;
@@ -297,6 +332,7 @@ struct rg_analysis *make_hostile(int n)
 		fill_op(&a->ops[i], t, 5e8, t * (double)(1 + i % 90), t * 2, i % 5 ? "DRAM" : names[4],
 			t / 3);
 	}
+	fill_memory(r);
 	r->run.model = names[2];
 	r->run.model_name = names[0];
 	r->run.tag = names[3];

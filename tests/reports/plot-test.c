@@ -24,7 +24,9 @@
 
 typedef int script_fn(struct rg_str *, const struct rg_analysis *, const struct rg_plot_options *,
 			  struct rg_error *);
-static script_fn *const scripts[] = { rg_plot_roofline_script, rg_plot_tail_script };
+static script_fn *const scripts[] = { rg_plot_roofline_script, rg_plot_tail_script, rg_plot_memory_script };
+
+#define N_SCRIPTS (sizeof(scripts) / sizeof(scripts[0]))
 
 static char folder[64];
 
@@ -97,7 +99,7 @@ static void test_scripts(void **state)
 	static const char *const outputs[] = { "-", "x.svg", "x.png", "x.pdf", "x.gp" };
 
 	for (size_t i = 0; i < 2; i++) {
-		for (size_t k = 0; k < 2; k++) {
+		for (size_t k = 0; k < N_SCRIPTS; k++) {
 			for (size_t o = 0; o < 5; o++) {
 				struct rg_plot_options opt = { .output = outputs[o] };
 				struct rg_error err = RG_ERROR_INIT;
@@ -139,6 +141,116 @@ static void test_roofline_holds(void **state)
 	make_free(a);
 }
 
+/* Where the text of a "set label" line lies; false: it is another line, or without a place of its own. */
+static bool label_box(const char *line, size_t len, struct rg_box *b)
+{
+	const char *at = NULL, *p;
+	double x, y, w, h;
+	char how[32];
+	int quotes = 0;
+
+	if (strncmp(line, "set label '", 11) != 0)
+		return false;
+	for (p = line + 11; p < line + len; p++)
+		if (strncmp(p, "' at screen ", 12) == 0)
+			at = p;
+	if (!at || sscanf(at + 12, "%lf,%lf %31s", &x, &y, how) != 3)
+		return false;
+	w = 0;
+	for (p = line + 11; p < at; p++) {
+		quotes += *p == '\'';
+		w += ((unsigned char)*p & 0xc0) != 0x80; /* no wide ones in these tests */
+	}
+	w = (w - quotes / 2) * 6.2;
+	h = 14;
+	for (p = at; p < line + len; p++) {
+		if (strncmp(p, "rotate", 6) == 0) {
+			h = w;
+			w = 14;
+		}
+	}
+	x *= b->x1;
+	y *= b->y1;
+	b->x0 = strcmp(how, "left") == 0 ? x : strcmp(how, "right") == 0 ? x - w : x - w / 2;
+	b->x1 = b->x0 + w;
+	b->y0 = y - h / 2;
+	b->y1 = y + h / 2;
+	return true;
+}
+
+/* Every text of the memory plot keeps clear of every other, of the peak's line, and inside. */
+static void test_memory_texts(void **state)
+{
+	static const struct { int width, height; int64_t capacity; } c[] = {
+		{ 800, 600, 0 }, { 800, 600, 1000000 }, { 1600, 900, 1900000 }, { 3000, 1200, 1250000 }, { 400, 300, 1700000 },
+	};
+
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct rg_plot_options o = { "x.png", c[i].width, c[i].height, false, c[i].capacity };
+		struct rg_analysis *a = make_plausible();
+		struct rg_error err = RG_ERROR_INIT;
+		struct rg_str s = { 0 };
+		struct rg_box boxes[200];
+		double peak_x;
+		int n = 0;
+
+		assert_int_equal(rg_plot_memory_script(&s, a, &o, &err), 0);
+		for (const char *line = rg_str_text(&s); *line;) {
+			size_t len = strcspn(line, "\n");
+
+			boxes[n] = (struct rg_box){ 0, 0, c[i].width, c[i].height };
+			n += label_box(line, len, &boxes[n]);
+			assert_true(n < 200);
+			line += len + (line[len] == '\n');
+		}
+		assert_true(n >= (c[i].capacity ? 3 : 2));
+		if (c[i].width == 3000)
+			assert_true(n > 15); /* room for names */
+		peak_x = 76 + 5.5 / 24 * (c[i].width - 76 - 18);
+		for (int k = 0; k < n; k++) {
+			assert_true(boxes[k].x0 >= 0 && boxes[k].y0 >= 0 && boxes[k].x1 <= c[i].width &&
+				    boxes[k].y1 <= c[i].height);
+			for (int m = 0; m < k; m++)
+				if (boxes[k].x0 < boxes[m].x1 && boxes[m].x0 < boxes[k].x1 &&
+				    boxes[k].y0 < boxes[m].y1 && boxes[m].y0 < boxes[k].y1)
+					fail_msg("labels %d and %d of %dx%d", m, k, c[i].width, c[i].height);
+			if (boxes[k].y0 > 104) /* above the axis */
+				assert_true(boxes[k].x1 < peak_x || boxes[k].x0 > peak_x);
+		}
+		rg_str_free(&s);
+		make_free(a);
+	}
+}
+
+static void test_memory_holds(void **state)
+{
+	struct rg_plot_options o = { .output = "x.svg", .capacity_bytes = 1048576 };
+	struct rg_analysis *a = make_plausible();
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_str s = { 0 };
+
+	assert_int_equal(rg_plot_memory_script(&s, a, &o, &err), 0);
+	/* the value of step 1, made by a convolution: steps 1 to 3, 200,000 bytes from 600,000 on */
+	assert_non_null(strstr(rg_str_text(&s), "\n2.5 0.66757202 1 4 0.57220459 0.76293945\n"));
+	/* scratch of step 1 */
+	assert_non_null(strstr(rg_str_text(&s), "$scratch << EOD\n1.5 1.7478638 1 2 1.7166138 1.7791138\n"));
+	assert_non_null(strstr(rg_str_text(&s), "set arrow from 5.5,graph 0 to 5.5,graph 1"));
+	assert_non_null(strstr(rg_str_text(&s), "set arrow from graph 0,first 1 to graph 1,first 1"));
+	assert_non_null(strstr(rg_str_text(&s), "arena 1.78 MiB by greedy-size; peak at 'res2a_branch2c' (Conv)") ?:
+			strstr(rg_str_text(&s), "arena 1.78 MiB by greedy-size; peak at ''res2a_branch2c'' (Conv)"));
+	assert_null(strstr(rg_str_text(&s), "'part'")); /* no memory of its own */
+	assert_non_null(strstr(rg_str_text(&s), "title 'conv'"));
+	assert_null(strstr(rg_str_text(&s), "title 'pool'"));
+	rg_str_free(&s);
+	/* a capacity that would leave nothing to look at is said, not drawn */
+	o.capacity_bytes = 1 << 30;
+	assert_int_equal(rg_plot_memory_script(&s, a, &o, &err), 0);
+	assert_non_null(strstr(rg_str_text(&s), "far below the capacity of 1.00 GiB"));
+	assert_null(strstr(rg_str_text(&s), "graph 0,first"));
+	rg_str_free(&s);
+	make_free(a);
+}
+
 /* The axis names no percentile that n samples cannot tell. */
 static void test_tail_axis(void **state)
 {
@@ -173,7 +285,7 @@ static void test_nothing_to_draw(void **state)
 	struct rg_analysis *a = make_empty();
 	struct rg_plot_options o = { .output = "x.svg" };
 
-	for (size_t k = 0; k < 2; k++) {
+	for (size_t k = 0; k < N_SCRIPTS; k++) {
 		struct rg_error err = RG_ERROR_INIT;
 		struct rg_str s = { 0 };
 
@@ -206,7 +318,7 @@ static void test_pictures(void **state)
 
 	need_gnuplot();
 	for (size_t i = 0; i < 2; i++) {
-		for (size_t k = 0; k < 2; k++) {
+		for (size_t k = 0; k < N_SCRIPTS; k++) {
 			for (size_t f = 0; f < 3; f++) {
 				char path[128], head[8] = "";
 				struct rg_plot_options o = { .output = path };
@@ -240,10 +352,12 @@ static void test_pictures(void **state)
 
 static void test_terminal(void **state)
 {
+	static const char *const says[N_SCRIPTS] = { "peak 241 GFLOP/s", "P99 22.8 ms",
+						     "peak: 1.21 MiB alive at step 5" };
 	struct rg_analysis *a = make_plausible();
 
 	need_gnuplot();
-	for (size_t k = 0; k < 2; k++) {
+	for (size_t k = 0; k < N_SCRIPTS; k++) {
 		struct rg_plot_options o = { .output = "-", .width = 80, .height = 23 };
 		struct rg_error err = RG_ERROR_INIT;
 		struct rg_str s = { 0 }, text = { 0 };
@@ -263,7 +377,7 @@ static void test_terminal(void **state)
 		assert_null(strchr(rg_str_text(&text), '\033'));
 		assert_null(strchr(rg_str_text(&text), '\f'));
 		assert_non_null(strstr(rg_str_text(&text), "resnet50, batch 1, run 12"));
-		assert_non_null(strstr(rg_str_text(&text), k ? "P99 22.8 ms" : "peak 241 GFLOP/s"));
+		assert_non_null(strstr(rg_str_text(&text), says[k]));
 		rg_str_free(&s);
 		rg_str_free(&text);
 	}
@@ -322,7 +436,7 @@ static void test_out_of_memory(void **state)
 {
 	struct rg_analysis *a = make_plausible();
 
-	for (size_t k = 0; k < 2; k++) {
+	for (size_t k = 0; k < N_SCRIPTS; k++) {
 		int failures = 0;
 
 		for (uint64_t n = 1; n < 5000; n++) {
@@ -357,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_ending),   cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_terminal),       cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_placing),	       cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_memory_holds),   cmocka_unit_test(test_memory_texts),
 	};
 
 	return cmocka_run_group_tests_name("plots", tests, make_folder, remove_folder);
