@@ -12,6 +12,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_hard_swish,
 	&rg_pass_gelu,
 	&rg_pass_silu,
+	&rg_pass_layer_norm,
 	&rg_pass_attention,
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,

@@ -165,6 +165,78 @@ static void test_silu(void **state)
 	}
 }
 
+/* ---- normalisation of rows ---- */
+
+enum { NORM_ORDERS = 2 * 2 * 2 * 4 * 5 * 2 };
+
+static struct rg_graph *make_norm(uint64_t how)
+{
+	struct rg_graph *g = make_graph();
+	bool swap = choose(&how, 2), rms = choose(&how, 2), power = choose(&how, 2);
+	int root = choose(&how, 4), rows = choose(&how, 5), axes = choose(&how, 2);
+	const int64_t list[] = { axes ? 1 : -1, 2 };
+	struct rg_attr attr = ints_attr("axes", axes ? 2 : 1, list);
+	const char *d = rms ? "x" : "d", *n = "n";
+
+	make_input(g, "x", RG_F32, "2x3x5");
+	make_number(g, "two", 2);
+	make_number(g, "epsilon", 1e-3f);
+	make_number(g, "half", root & 1 ? -0.5f : 0.5f);
+	random_floats(g, "scale", axes ? "3x5" : "5", axes ? 15 : 5, 1, 0.5f);
+	random_floats(g, "bias", axes ? "3x5" : "5", axes ? 15 : 5, 2, -0.5f);
+	random_floats(g, "column", axes ? "1x1" : "3x1", axes ? 1 : 3, 2, -0.5f);
+	if (!rms) {
+		make_node_attrs(g, "ReduceMean", "x", "mean", 1, &attr);
+		make_node(g, "Sub", "x,mean", "d");
+		if (swap)
+			make_node(g, "Sub", "x,mean", "d2");
+	}
+	make_pair(g, power ? "Pow" : "Mul", d, power ? "two" : d, "square", false);
+	make_node_attrs(g, "ReduceMean", "square", "variance", 1, &attr);
+	make_pair(g, "Add", "variance", "epsilon", "sum", swap);
+	make_node(g, root < 2 ? "Sqrt" : "Pow", root < 2 ? "sum" : "sum,half", "root");
+	if (!rms && swap)
+		d = "d2";
+	if (root == 1)
+		make_node(g, "Reciprocal", "root", "inverse");
+	if (rows == 0)
+		n = "y";
+	make_pair(g, root & 1 ? "Mul" : "Div", d, root == 1 ? "inverse" : "root", n, (root & 1) && swap);
+	switch (rows) {
+	case 1: make_pair(g, "Mul", "n", "scale", "y", swap); break;
+	case 2: make_pair(g, "Add", "n", "bias", "y", swap); break;
+	case 3:
+		make_pair(g, "Mul", "n", "scale", "m", swap);
+		make_pair(g, "Add", "m", "bias", "y", swap);
+		break;
+	case 4: make_pair(g, "Mul", "n", "column", "y", swap); break; /* not one row for all */
+	default: break;
+	}
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_norm(void **state)
+{
+	for (uint64_t how = 0; how < NORM_ORDERS; how++) {
+		struct rg_graph *g = make_norm(how);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+		bool rms = how / 2 % 2;
+		int rows = (int)(how / 32 % 5), axes = (int)(how / 160);
+		const struct rg_node *n = node_of(p, rms ? "RMSNormalization" : "LayerNormalization");
+
+		if (p->n_steps != 1 + (rows == 4 || (rms && (rows == 2 || rows == 3))))
+			fail_msg("order %d: %d steps", (int)how, p->n_steps);
+		assert_int_equal(rg_node_int(n, "axis", 0), axes ? -2 : -1);
+		assert_float_equal(rg_node_float(n, "epsilon", 0), 1e-3f, 0);
+		assert_int_equal(n->n_in, !rms && (rows == 2 || rows == 3) ? 3 : 2);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_norm, how, 1, 0, NULL);
+	}
+}
+
 /* ---- what is declined, and what is none ---- */
 
 static void plant_erf(struct rg_graph *g, const char *by, const char *one)
@@ -176,6 +248,19 @@ static void plant_erf(struct rg_graph *g, const char *by, const char *one)
 	make_pair(g, "Add", "t", one, "w", false);
 	make_pair(g, "Mul", "x", "half", "h", false);
 	make_pair(g, "Mul", "h", "w", "y", false);
+}
+
+/* From what is squared on, over an axis: "variance", "deviation", "y" = over / deviation. */
+static void plant_norm(struct rg_graph *g, const char *square, const char *over, int64_t axis)
+{
+	struct rg_attr attr = ints_attr("axes", 1, &axis);
+
+	make_number(g, "epsilon", 1e-3f);
+	make_pair(g, "Mul", square, square, "square", false);
+	make_node_attrs(g, "ReduceMean", "square", "variance", 1, &attr);
+	make_node(g, "Add", "variance,epsilon", "sum");
+	make_node(g, "Sqrt", "sum", "deviation");
+	make_pair(g, "Div", over, "deviation", "y", false);
 }
 
 static struct planted plant(int i)
@@ -228,6 +313,34 @@ static struct planted plant(int i)
 		make_node(g, "Sigmoid", "v", "t");
 		make_pair(g, "Mul", "x", "t", "y", false);
 		break;
+	case 8: /* somebody else reads the root */
+		make_input(g, "x", RG_F32, "2x3x5");
+		plant_norm(g, "x", "x", -1);
+		make_node(g, "Neg", "deviation", "z");
+		make_output(g, "z");
+		p.pass = "layer-norm";
+		p.node = "deviation";
+		p.why = RG_DECLINE_SECOND_CONSUMER;
+		break;
+	case 9: /* the mean square is an output */
+		make_input(g, "x", RG_F32, "2x3x5");
+		plant_norm(g, "x", "x", -1);
+		make_output(g, "variance");
+		p.pass = "layer-norm";
+		p.node = "deviation";
+		p.why = RG_DECLINE_GRAPH_OUTPUT;
+		break;
+	case 10: /* not the last dimension */
+		make_input(g, "x", RG_F32, "2x3x5");
+		plant_norm(g, "x", "x", 1);
+		p.pass = "layer-norm";
+		break;
+	case 11: /* another tensor's root */
+		make_input(g, "x", RG_F32, "2x3x5");
+		make_input(g, "v", RG_F32, "2x3x5");
+		plant_norm(g, "x", "v", -1);
+		p.pass = "layer-norm";
+		break;
 	default: /* a gate of another shape */
 		make_input(g, "x", RG_F32, "2x1x5");
 		make_number(g, "a", 2);
@@ -241,7 +354,7 @@ static struct planted plant(int i)
 	return p;
 }
 
-enum { N_PLANTED = 9 };
+enum { N_PLANTED = 13 };
 
 static struct rg_graph *planted_graph(uint64_t i)
 {
@@ -262,12 +375,16 @@ static void test_idempotent(void **state)
 		check_settles(make_gelu, how);
 	for (uint64_t how = 0; how < SILU_ORDERS; how++)
 		check_settles(make_silu, how);
+	for (uint64_t how = 0; how < NORM_ORDERS; how += 3)
+		check_settles(make_norm, how);
 }
 
 static void test_allocation_failures(void **state)
 {
 	check_allocations(make_gelu, 14);
 	check_allocations(make_silu, 6);
+	check_allocations(make_norm, 0);
+	check_allocations(make_norm, 3 * 32);
 }
 
 int main(void)
@@ -275,6 +392,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gelu),
 		cmocka_unit_test(test_silu),
+		cmocka_unit_test(test_norm),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),
