@@ -71,12 +71,10 @@ static int drop_dead_readers(struct rg_match *m, struct rg_error *err)
 
 	if (!missing)
 		return rg_error_nomem(err, (size_t)g->n_values);
-	for (int i = 0; i < m->n_nodes; i++)
-		for (int k = 0; k < g->nodes[i].n_out && m->gone[i]; k++)
-			if (g->nodes[i].out[k] >= 0)
-				missing[g->nodes[i].out[k]] = 1;
-	for (int i = m->n_nodes; i < g->n_nodes; i++)
-		for (int k = 0; k < g->nodes[i].n_out; k++)
+	for (int v = 0; v < g->n_values; v++)
+		missing[v] = !g->values[v].is_input && !g->values[v].from_outer && !is_const(g, v);
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i].n_out && (i >= m->n_nodes || !m->gone[i]); k++)
 			if (g->nodes[i].out[k] >= 0)
 				missing[g->nodes[i].out[k]] = 0;
 	for (int i = 0; i < m->n_nodes; i++) {

@@ -64,12 +64,10 @@ static int find_neutral(const struct rg_graph *g, const struct rg_node *n)
 
 static bool keeps_order(const struct rg_graph *g, const struct rg_node *n)
 {
-	int rank = g->values[n->in[0]].shape.rank;
-	const int64_t *perm;
+	int64_t perm[RG_MAX_RANK];
 
-	if (rg_node_ints(n, "perm", &perm) != rank)
-		return rank < 2;
-	for (int i = 0; i < rank; i++)
+	rg_rewrite_perm(g, n, perm);
+	for (int i = 0; i < g->values[n->in[0]].shape.rank; i++)
 		if (perm[i] != i)
 			return false;
 	return true;

@@ -14,6 +14,8 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_silu,
 	&rg_pass_layer_norm,
 	&rg_pass_attention,
+	&rg_pass_transpose_merge,
+	&rg_pass_reshape_merge,
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
 	&rg_pass_epilogue,
@@ -167,12 +169,11 @@ static int merge_declines(struct rg_pass_log *log, struct rg_error *err)
 	return 0;
 }
 
-int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg_pass_log *log, struct rg_error *err)
+/* All of them once. Returns the number of rewrites. */
+static int run_all(struct rg_graph *g, const struct rg_pass_options *o, struct rg_pass_log *log, struct rg_error *err)
 {
-	int rc = check_disabled(o, err);
+	int rc = 0, begin = log->n_rewritten;
 
-	log->level = o->level;
-	log->limit = o->limit;
 	for (int k = 0; k < rg_pass_count() && rc >= 0; k++) {
 		const struct rg_pass *pass = rg_pass_at(k);
 		int before = log->n_rewritten;
@@ -182,6 +183,25 @@ int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg
 		rc = run_pass(pass, g, log, err);
 		if (rc >= 0 && o->after && log->n_rewritten > before)
 			rc = o->after(o->after_ctx, pass, g, log, err);
+	}
+	return rc < 0 ? rc : log->n_rewritten - begin;
+}
+
+/* What a pass leaves can be work for one before it. It ends of itself after a few rounds; a graph made to
+ * take many is left as it is then. */
+enum { MOST_ROUNDS = 8 };
+
+int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg_pass_log *log, struct rg_error *err)
+{
+	int rc = check_disabled(o, err);
+
+	log->level = o->level;
+	log->limit = o->limit;
+	for (int round = 0; round < MOST_ROUNDS && rc >= 0; round++) {
+		drop_declines(log, 0);
+		rc = run_all(g, o, log, err);
+		if (rc == 0)
+			break;
 	}
 	return rc < 0 ? rc : merge_declines(log, err);
 }

@@ -180,6 +180,30 @@ bool rg_rewrite_is_plain(const struct rg_graph *g, const struct rg_node *n)
 	       to->kind == RG_VALUE_TENSOR;
 }
 
+void rg_rewrite_perm(const struct rg_graph *g, const struct rg_node *n, int64_t perm[RG_MAX_RANK])
+{
+	int rank = g->values[n->in[0]].shape.rank;
+	const int64_t *given;
+	bool any = rg_node_ints(n, "perm", &given) == rank;
+
+	for (int i = 0; i < rank; i++)
+		perm[i] = any ? given[i] : rank - 1 - i;
+}
+
+bool rg_rewrite_keeps_order(const struct rg_shape *s, const int64_t perm[RG_MAX_RANK])
+{
+	int64_t before = -1;
+
+	for (int i = 0; i < s->rank; i++) {
+		if (s->dim[perm[i]] == 1)
+			continue;
+		if (perm[i] < before)
+			return false;
+		before = perm[i];
+	}
+	return true;
+}
+
 bool rg_rewrite_all(const struct rg_graph *g, int value, double x)
 {
 	const struct rg_value *v = value >= 0 ? &g->values[value] : NULL;

@@ -45,6 +45,10 @@ enum { RG_REWRITE_INPUTS = 8 };
 bool rg_rewrite_args(const struct rg_graph *g, const struct rg_node *n, struct rg_tensor in[RG_REWRITE_INPUTS]);
 /* Its output 0 is wanted and nothing else, and types and shapes of it and of input 0 are known before it runs. */
 bool rg_rewrite_is_plain(const struct rg_graph *g, const struct rg_node *n);
+/* The order of a Transpose whose input has a known shape: dimension i of the output is perm[i] of the input. */
+void rg_rewrite_perm(const struct rg_graph *g, const struct rg_node *n, int64_t perm[RG_MAX_RANK]);
+/* Whether dimensions other than 1 keep their order: the elements do, too. */
+bool rg_rewrite_keeps_order(const struct rg_shape *s, const int64_t perm[RG_MAX_RANK]);
 /* A constant whose elements all are `x`, 0 told from -0; false for types other than float32, float64, int32 and int64. */
 bool rg_rewrite_all(const struct rg_graph *g, int value, double x);
 

@@ -222,7 +222,243 @@ static void test_captured(void **state)
 	compare(make_captured, 0, 3, 0, NULL);
 }
 
+/* ---- transposes and reshapes ---- */
+
+static void make_transpose(struct rg_graph *g, const char *x, const char *y, int n, const int64_t *perm)
+{
+	struct rg_attr attr = ints_attr("perm", n, perm);
+
+	make_node_attrs(g, "Transpose", x, y, 1, &attr);
+}
+
+enum { UNARY, BOTH, CHAIN, JOIN, CUT, REDUCE, ONES, OUTPUT, SECOND, MEET, N_MOVES };
+
+/* x (2x3x4) to y; for each, how many Transpose are left. */
+static const int left_over[N_MOVES] = { [OUTPUT] = 2, [SECOND] = 2, [MEET] = 1, [JOIN] = 1 };
+
+static struct rg_graph *make_moves(uint64_t i)
+{
+	static const int64_t to[] = { 2, 0, 1 }, back[] = { 1, 2, 0 }, ones[] = { 1, 0, 2, 3 }, swap[] = { 0, 2, 1 };
+	struct rg_attr axis = int_attr("axis", 1), axes = ints_attr("axes", 1, &ones[0]);
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "2x3x4");
+	make_floats(g, "half", "1", FLOATS(0.5f));
+	make_ints(g, "from", 1, INTS(1));
+	make_ints(g, "end", 1, INTS(3));
+	make_ints(g, "along", 1, INTS(-3));
+	make_node(g, "Sin", "x", "a");
+	make_transpose(g, "a", "b", 3, to);
+	switch (i) {
+	case UNARY: make_node(g, "Neg", "b", "c"); break;
+	case BOTH: /* the same value twice, and a number */
+		make_node(g, "Mul", "b,b", "b1");
+		make_node(g, "Sub", "half,b1", "c");
+		break;
+	case CHAIN: make_transpose(g, "b", "b1", 3, to), make_transpose(g, "b1", "c1", 3, to), make_transpose(g, "c1", "c", 3, to);
+		break;
+	case JOIN: /* three become one */
+		make_node(g, "Cos", "x", "a2");
+		make_transpose(g, "a2", "b2", 3, to);
+		make_node_attrs(g, "Concat", "b,b2", "c2", 1, &axis);
+		make_transpose(g, "c2", "c", 3, to);
+		break;
+	case CUT: make_node(g, "Slice", "b,from,end,along", "c"); break;
+	case REDUCE: make_node_attrs(g, "ReduceMax", "b", "c", 1, &axes); break;
+	case ONES: /* through a dimension of 1 that comes and goes */
+		make_ints(g, "shape", 5, INTS(4, 1, 2, 3, 1));
+		make_ints(g, "where", 2, INTS(1, 4));
+		make_node(g, "Reshape", "b,shape", "b1");
+		make_node(g, "Exp", "b1", "b2");
+		make_node(g, "Squeeze", "b2,where", "c");
+		break;
+	case OUTPUT: make_node(g, "Neg", "b", "c"), make_output(g, "b"); break;
+	case SECOND: make_node(g, "Neg", "b", "c"), make_node(g, "Softmax", "b", "z"), make_output(g, "z"); break;
+	default: make_node(g, "Softmax", "b", "c"); /* minds the order */
+	}
+	if (i == MEET)
+		make_node(g, "Abs", "c", "d");
+	else
+		make_transpose(g, "c", "d", 3, back);
+	make_node(g, "Cos", "d", "y");
+	if (i == JOIN) {
+		make_transpose(g, "y", "w", 3, swap);
+		make_node(g, "Softmax", "w", "y2");
+		make_output(g, "y2");
+	} else {
+		make_output(g, "y");
+	}
+	make_finish(g);
+	return g;
+}
+
+static void test_moves(void **state)
+{
+	for (uint64_t i = 0; i < N_MOVES; i++) {
+		struct rg_graph *g = make_moves(i);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+
+		if (count_nodes(g, "Transpose") != left_over[i])
+			fail_msg("case %d: %d transposes, not %d", (int)i, count_nodes(g, "Transpose"), left_over[i]);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_moves, i, 1, 0, NULL);
+	}
+}
+
+/* Chains of what only has another shape. */
+static struct rg_graph *make_shapes(uint64_t i)
+{
+	static const int64_t perm[] = { 1, 2, 0, 3 }, first = 0;
+	struct rg_attr axes = ints_attr("axes", 1, &first), axis = int_attr("axis", 2), keep[2] = { axes, int_attr("keepdims", 0) };
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "1x4x6x5");
+	make_node(g, "Sin", "x", "a");
+	make_transpose(g, "a", "b", 4, perm);       /* 4x6x1x5 */
+	make_ints(g, "s1", 2, INTS(24, 5));
+	make_node(g, "Reshape", "b,s1", "c");
+	make_ints(g, "s2", 3, INTS(0, 1, -1));
+	make_node(g, "Reshape", "c,s2", "d");       /* 24x1x5 */
+	make_node_attrs(g, "Flatten", "d", "e", 1, &axis);
+	make_ints(g, "s3", 1, INTS(0));
+	make_node(g, "Unsqueeze", "e,s3", "f");     /* 1x24x5 */
+	make_node_attrs(g, "ReduceMean", "f", "h", 2, keep);
+	if (i == 1)
+		make_node(g, "Exp", "d", "z"), make_output(g, "z");
+	if (i == 2) {
+		make_ints(g, "s4", 4, INTS(1, 4, 6, 5));
+		make_node(g, "Reshape", "h,s4", "y");   /* what a was */
+	} else {
+		make_node(g, "Cos", "h", "y");
+	}
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_shapes(void **state)
+{
+	static const int left[] = { 1, 2, 0 }, steps[] = { 2, 3, 1 };
+
+	for (uint64_t i = 0; i < 3; i++) {
+		struct rg_graph *g = make_shapes(i);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+
+		assert_int_equal(p->n_views, left[i]);
+		assert_int_equal(p->n_steps, steps[i]);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_shapes, i, 1, 0, NULL);
+	}
+}
+
 /* ---- properties ---- */
+
+/* Values whose shapes are 2, 3 and 4 in some order, with a 1 among them or not. */
+static struct rg_graph *make_any_moves(uint64_t seed)
+{
+	static const int64_t perms[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	static const char *const unary[] = { "Neg", "Relu", "Sin", "Exp", "Softmax" };
+	struct rg_graph *g = make_graph();
+	uint64_t stream = rg_rng_stream(seed, "moves"), at = 9;
+	int n = 5 + (int)rg_rng_integer(stream, 0, 0, 14);
+	char names[24][16] = { "v0" };
+	struct rg_shape shapes[24] = { { 3, { 2, 3, 4 } } };
+
+	make_input(g, "v0", RG_F32, "2x3x4");
+	make_floats(g, "half", "1", FLOATS(0.5f));
+	for (int i = 1; i <= n; i++, at += 8) {
+		int from = rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		int other = (int)rg_rng_integer(stream, at + 2, 0, i - 1), axis = (int)rg_rng_integer(stream, at + 3, 0, 2);
+		struct rg_shape *s = &shapes[i];
+		char in[64], c[16];
+
+		while (other > 0 && !rg_shape_equal(&shapes[other], &shapes[from]))
+			other--;
+		if (!rg_shape_equal(&shapes[other], &shapes[from]))
+			other = from;
+		*s = shapes[from];
+		snprintf(names[i], sizeof(names[i]), "v%d", i);
+		snprintf(c, sizeof(c), "c%d", i);
+		switch (rg_rng_integer(stream, at + 4, 0, 11)) {
+		case 0: case 1: case 2: case 3:
+		{
+			int64_t perm[4] = { 0, 1, 2, 3 };
+			const int64_t *p = perms[rg_rng_integer(stream, at + 5, 0, 5)];
+
+			for (int k = 0; k < 3; k++)
+				perm[k] = p[k];
+			for (int k = 0; k < s->rank; k++)
+				s->dim[k] = shapes[from].dim[perm[k]];
+			make_transpose(g, names[from], names[i], s->rank, perm);
+			break;
+		}
+		case 4:
+			snprintf(in, sizeof(in), "%s,%s", names[from], names[other]);
+			make_node(g, "Add", in, names[i]);
+			break;
+		case 5:
+			if (s->dim[axis] > 8)
+				goto plain;
+			snprintf(in, sizeof(in), "%s,%s", names[from], names[other]);
+			make_node_attrs(g, "Concat", in, names[i], 1, ATTRS(int_attr("axis", axis)));
+			s->dim[axis] *= 2;
+			break;
+		case 6: /* a 1 comes or goes */
+			if (s->rank == 4 && s->dim[3] != 1 && s->dim[0] != 1)
+				goto plain;
+			if (s->rank == 4) {
+				int64_t gone = s->dim[3] == 1 ? 3 : 0;
+
+				make_ints(g, c, 1, &gone);
+				snprintf(in, sizeof(in), "%s,%s", names[from], c);
+				make_node(g, "Squeeze", in, names[i]);
+				for (int k = (int)gone; k < 3; k++)
+					s->dim[k] = s->dim[k + 1];
+				s->rank = 3;
+			} else {
+				make_ints(g, c, 1, INTS(axis));
+				snprintf(in, sizeof(in), "%s,%s", names[from], c);
+				make_node(g, "Unsqueeze", in, names[i]);
+				for (int k = 3; k > axis; k--)
+					s->dim[k] = s->dim[k - 1];
+				s->dim[axis] = 1;
+				s->rank = 4;
+			}
+			break;
+		case 7:
+			make_node_attrs(g, "ReduceMean", names[from], names[i], 1, ATTRS(ints_attr("axes", 1, INTS(axis))));
+			s->dim[axis] = 1;
+			break;
+		case 8:
+			if (s->dim[axis] < 2)
+				goto plain;
+			make_ints(g, c, 1, INTS(1));
+			snprintf(in, sizeof(in), "%s,%s,big,axis%d", names[from], c, axis);
+			if (rg_graph_find_value(g, "big") < 0)
+				make_ints(g, "big", 1, INTS(99));
+			if (rg_graph_find_value(g, strrchr(in, ',') + 1) < 0)
+				make_ints(g, strrchr(in, ',') + 1, 1, INTS(axis));
+			make_node(g, "Slice", in, names[i]);
+			s->dim[axis]--;
+			break;
+		case 9:
+			snprintf(in, sizeof(in), "half,%s", names[from]);
+			make_node(g, "Mul", in, names[i]);
+			break;
+		default:
+plain:
+			make_node(g, unary[rg_rng_integer(stream, at + 6, 0, 4)], names[from], names[i]);
+		}
+		if (rg_rng_integer(stream, at + 7, 0, 9) == 0)
+			make_output(g, names[i]);
+	}
+	if (!g->values[rg_graph_find_value(g, names[n])].is_output)
+		make_output(g, names[n]);
+	make_finish(g);
+	return g;
+}
 
 /* Nodes of all kinds that these passes look at, on values of one shape, read at random. */
 static struct rg_graph *make_any(uint64_t seed)
@@ -273,56 +509,66 @@ made:
 	return g;
 }
 
+static make_fn *const generators[] = { make_any, make_any_moves };
+enum { N_GENERATORS = sizeof(generators) / sizeof(generators[0]) };
+
 static void test_random(void **state)
 {
-	int rewritten = 0;
+	for (int k = 0; k < N_GENERATORS; k++) {
+		int rewritten = 0;
 
-	for (uint64_t seed = 0; seed < 150; seed++) {
-		rewritten += compare(make_any, seed, 3, 0, NULL);
-		for (int pass = 0; pass < rg_pass_count(); pass++) { /* each alone */
-			const char *others[64];
-			int n = 0;
+		for (uint64_t seed = 0; seed < 150; seed++) {
+			rewritten += compare(generators[k], seed, 3, 0, NULL);
+			for (int pass = 0; pass < rg_pass_count(); pass++) { /* each alone */
+				const char *others[64];
+				int n = 0;
 
-			for (int k = 0; k < rg_pass_count(); k++)
-				if (k != pass)
-					others[n++] = rg_pass_at(k)->name;
-			compare(make_any, seed, RG_PASS_LEVELS, n, others);
+				for (int i = 0; i < rg_pass_count(); i++)
+					if (i != pass)
+						others[n++] = rg_pass_at(i)->name;
+				compare(generators[k], seed, RG_PASS_LEVELS, n, others);
+			}
 		}
+		assert_true(rewritten > 100);
 	}
-	assert_true(rewritten > 100);
+}
+
+static void check_idempotent(make_fn *make, uint64_t seed)
+{
+	static const struct rg_plan_options po = { .lanes = 1 };
+	static const struct rg_pass_options o = { .level = RG_PASS_LEVELS };
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_graph *g = make(seed);
+	struct rg_pass_log first = { 0 }, second = { 0 };
+
+	assert_int_equal(rg_fold_graph(g, &po, &err), 0);
+	assert_int_equal(rg_passes_run(g, &o, &first, &err), 0);
+	assert_int_equal(rg_fold_graph(g, &po, &err), 0);
+	assert_int_equal(rg_passes_run(g, &o, &second, &err), 0);
+	for (int i = 0; i < second.n_notes; i++)
+		if (!second.notes[i].decline)
+			fail_msg("seed %d: %s of %s again", (int)seed, second.notes[i].pass, second.notes[i].node);
+	rg_pass_log_free(&first);
+	rg_pass_log_free(&second);
+	rg_graph_free(g);
 }
 
 static void test_idempotent(void **state)
 {
-	static const struct rg_plan_options po = { .lanes = 1 };
-	static const struct rg_pass_options o = { .level = RG_PASS_LEVELS };
-
-	for (uint64_t seed = 0; seed < 200; seed++) {
-		struct rg_error err = RG_ERROR_INIT;
-		struct rg_graph *g = make_any(seed);
-		struct rg_pass_log first = { 0 }, second = { 0 };
-
-		assert_int_equal(rg_fold_graph(g, &po, &err), 0);
-		assert_int_equal(rg_passes_run(g, &o, &first, &err), 0);
-		assert_int_equal(rg_fold_graph(g, &po, &err), 0);
-		assert_int_equal(rg_passes_run(g, &o, &second, &err), 0);
-		if (second.n_rewritten)
-			fail_msg("seed %d: %s of %s again", (int)seed, second.notes[0].pass, second.notes[0].node);
-		rg_pass_log_free(&first);
-		rg_pass_log_free(&second);
-		rg_graph_free(g);
-	}
+	for (int k = 0; k < N_GENERATORS; k++)
+		for (uint64_t seed = 0; seed < 300; seed++)
+			check_idempotent(generators[k], seed);
 }
 
 static void test_allocation_failures(void **state)
 {
-	for (uint64_t seed = 0; seed < 3; seed++) {
+	for (uint64_t seed = 0; seed < 2 * N_GENERATORS; seed++) {
 		int fails = 0, rc;
 
 		do {
 			struct rg_error err = RG_ERROR_INIT;
 			struct rg_plan_options opt = { .lanes = 1, .passes = { .level = 3 } };
-			struct rg_graph *g = make_any(seed);
+			struct rg_graph *g = generators[seed % N_GENERATORS](seed);
 			struct rg_plan *p = NULL;
 
 			rg_alloc_fail_at((uint64_t)++fails);
@@ -344,6 +590,8 @@ int main(void)
 		cmocka_unit_test(test_no_op),
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_captured),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),
