@@ -241,10 +241,26 @@ static int check_node(const struct rg_graph *g, const struct rg_node *n, struct 
 	return rg_error_hint(err, "export the model with another opset");
 }
 
+static int check_graph(const struct source *w, struct rg_error *err)
+{
+	for (int i = 0; i < w->g->n_nodes; i++) {
+		const struct rg_node *n = &w->g->nodes[i];
+
+		if (!node_is_written(w, i))
+			continue;
+		for (int k = 0; k < n->n_attrs; k++)
+			if (n->attrs[k].g && check_graph(&(struct source){ n->attrs[k].g, &everything }, err))
+				return err->code;
+		if (check_node(w->g, n, err))
+			return err->code;
+	}
+	return 0;
+}
+
 static int node(struct rg_str *graph, const struct rg_graph *g, const struct rg_node *n, struct rg_error *err)
 {
 	struct rg_str s = { 0 };
-	int rc = check_node(g, n, err);
+	int rc = 0;
 
 	put_names(&s, onnx_NodeProto_input_tag, g, n->n_in, n->in);
 	put_names(&s, onnx_NodeProto_output_tag, g, n->n_out, n->out);
@@ -531,8 +547,10 @@ int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *pa
 	struct source w = { g, parts ? parts : &everything };
 	struct rg_str head = { 0 }, body = { 0 };
 	uint64_t graph_bytes = 0;
-	int rc = graph_body(&body, &w, err);
+	int rc = check_graph(&w, err);
 
+	if (!rc)
+		rc = graph_body(&body, &w, err);
 	if (!rc)
 		rc = initializer_sizes(&w, &graph_bytes, err);
 	graph_bytes += body.len;

@@ -280,6 +280,20 @@ static int set_size(struct rg_args *a, const struct rg_opt *o, const char *value
 	return 0;
 }
 
+static int set_disabled(struct rg_args *a, const struct rg_opt *o, const char *value, struct rg_error *err)
+{
+	const char **p;
+
+	if (!*value)
+		return bad_value(o, value, "the name of a pass", err);
+	p = one_more(a, a->disabled, a->n_disabled, sizeof(*a->disabled));
+	if (!p)
+		return rg_error_nomem(err, sizeof(*a->disabled));
+	a->disabled = p;
+	a->disabled[a->n_disabled++] = value;
+	return 0;
+}
+
 static int set_without(struct rg_args *a, const struct rg_opt *o, const char *value, struct rg_error *err)
 {
 	struct rg_session_options *s = &a->session;
@@ -426,6 +440,19 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 	case RG_OPT_PLANNER:
 		if (!rg_planner_parse(value, &a->planner))
 			return bad_value(o, value, "a planner: ridge or tflm", err);
+		return 0;
+	case RG_OPT_LEVEL:
+		if (!rg_parse_i64(value, 0, RG_PASS_LEVELS, &v))
+			return bad_value(o, value, "a whole number from 0 to 3", err);
+		a->level = (int)v;
+		return 0;
+	case RG_OPT_DISABLE:
+		return set_disabled(a, o, value, err);
+	case RG_OPT_VERIFY:
+		a->verify = true;
+		return 0;
+	case RG_OPT_EXPLAIN:
+		a->explain = true;
 		return 0;
 	case RG_OPT_HELP:
 		a->help = true;
@@ -576,6 +603,7 @@ int rg_args_parse(struct rg_args *a, int argc, char **argv, struct rg_error *err
 	rg_session_defaults(&a->session);
 	a->speedup = 2;
 	a->capacity_bytes = a->time_limit_ns = -1;
+	a->level = -1;
 	if (!a->db)
 		a->db = "ridge.db";
 	if (!verb)

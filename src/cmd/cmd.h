@@ -17,7 +17,8 @@ enum rg_opt_id {
 	RG_OPT_TAG, RG_OPT_FORMAT, RG_OPT_QUIET, RG_OPT_INPUT, RG_OPT_INPUT_RANGE, RG_OPT_SHAPE,
 	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL, RG_OPT_WITHOUT_KERNEL,
 	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_ROUNDS, RG_OPT_STATIC, RG_OPT_WHY, RG_OPT_OPTIMIZE,
-	RG_OPT_CSV, RG_OPT_STRATEGY, RG_OPT_CAPACITY, RG_OPT_TIME_LIMIT, RG_OPT_PLANNER, RG_OPT_HELP,
+	RG_OPT_CSV, RG_OPT_STRATEGY, RG_OPT_CAPACITY, RG_OPT_TIME_LIMIT, RG_OPT_PLANNER,
+	RG_OPT_LEVEL, RG_OPT_DISABLE, RG_OPT_VERIFY, RG_OPT_EXPLAIN, RG_OPT_HELP,
 	RG_OPT_COUNT
 };
 
@@ -54,6 +55,10 @@ struct rg_args {
 	enum rg_planner planner;      /* --planner */
 	int64_t capacity_bytes;       /* --capacity; -1 not given */
 	int64_t time_limit_ns;        /* --time-limit; -1 not given */
+	int level;                    /* --level; -1 not given */
+	int n_disabled;
+	const char **disabled;        /* --disable */
+	bool verify, explain;
 	int n_positional;
 	const char *positional[RG_MAX_POSITIONAL];
 	bool stdout_tty, stderr_tty, colour;

@@ -62,6 +62,14 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			       "when the search gives up: 60s (the default), 500ms, 2m"},
 	[RG_OPT_PLANNER] = {RG_OPT_PLANNER, "planner", 0, "NAME", false,
 			    "whose memory planner: ridge (default), or tflm (TensorFlow Lite Micro)"},
+	[RG_OPT_LEVEL] = {RG_OPT_LEVEL, "level", 0, "N", false,
+			  "0 as it was read, 1 standard operators, 2 the same where rounding differs more (default), 3 "
+			  "those of ONNX Runtime too"},
+	[RG_OPT_DISABLE] = {RG_OPT_DISABLE, "disable", 0, "PASS", true, "a pass that does not run"},
+	[RG_OPT_VERIFY] = {RG_OPT_VERIFY, "verify", 0, NULL, false,
+			   "run the model before and after every pass, and what was written"},
+	[RG_OPT_EXPLAIN] = {RG_OPT_EXPLAIN, "explain", 0, NULL, false,
+			    "say what was rewritten, what it saves, and what was not and why"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
@@ -187,6 +195,23 @@ const struct rg_cmd rg_cmds[] = {
 	 "The file holds the same graph and the same seeded weights, so that another runtime can be timed on it, or "
 	 "its outputs compared (--input of ridge run takes the same .npy files). The open dimensions stay open.",
 	 "ridge export builtin:gpt2 -o gpt2.onnx", O(OUTPUT) | O(QUIET) | O(HELP), NULL, rg_cmd_export},
+	{"optimize", "MODEL", 1, 1, "rewrite a model so that it runs faster, and write it as an ONNX file",
+	 "What ridge itself does to a graph (docs/compiler.md) for whoever runs it elsewhere: operators that an "
+	 "exporter took apart, or that go into the weights of the one before them. Names, inputs, outputs and open "
+	 "dimensions stay. The opset is raised where a rewrite needs a younger one.\n"
+	 "Dimensions that the file leaves open stay open: the model is rewritten at two sizes of each, and what is not "
+	 "the same at both is left out. With --shape or --dim for all of them it is kept, and the dimensions that "
+	 "matter are fixed in FILE. --explain says which.\n"
+	 "--verify runs the model before and after every pass on inputs that are seeded, zeros, ones, large, tiny and "
+	 "denormal, and then what was written. Where an output differs by more than 1e-3 of its largest number "
+	 "(float32; 5e-3 with large inputs) the pass and the node are named, the exit status is 1, and nothing is written.\n"
+	 "Standard output gets the explanation, or with --format json everything that was done and declined.",
+	 "ridge optimize det.onnx -o det-fast.onnx --verify --explain\n"
+	 "ridge optimize builtin:resnet50 -o resnet50.onnx --level 3\n"
+	 "ridge optimize det.onnx -o det-fast.onnx --disable hard-swish --shape x=1x3x640x640 --format json",
+	 O(OUTPUT) | O(LEVEL) | O(DISABLE) | O(VERIFY) | O(EXPLAIN) | O(SHAPE) | O(DIM) | O(INPUT) | O(INPUT_RANGE) |
+		 O(SEED) | O(THREADS) | O(FORMAT) | O(QUIET) | O(HELP),
+	 "table json", rg_cmd_optimize},
 	{"tui", "[MODEL|RUN]", 0, 1, "look around in the terminal",
 	 "With a MODEL, a key records it. Keys are shown at the bottom; ? explains them.",
 	 "ridge tui\nridge tui builtin:resnet50", RECORDING | O(DB) | O(HELP), NULL, rg_cmd_tui},

@@ -14,6 +14,7 @@ int rg_cmd_export(struct rg_args *a, struct rg_error *err);
 int rg_cmd_help(struct rg_args *a, struct rg_error *err);
 int rg_cmd_machine(struct rg_args *a, struct rg_error *err);
 int rg_cmd_man(struct rg_args *a, struct rg_error *err);
+int rg_cmd_optimize(struct rg_args *a, struct rg_error *err);
 int rg_cmd_path(struct rg_args *a, struct rg_error *err);
 int rg_cmd_plan_memory(struct rg_args *a, struct rg_error *err);
 int rg_cmd_plot(struct rg_args *a, struct rg_error *err);

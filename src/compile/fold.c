@@ -85,7 +85,7 @@ static int bind_input(struct rg_graph *g, int value, const struct rg_plan_option
 static int infer(struct rg_graph *g, const struct rg_plan_options *opt, struct rg_error *err)
 {
 	const struct rg_infer_options io = { .eval = eval_node, .fold_limit_bytes = SMALL_BYTES,
-					    .dynamic = RG_DYNAMIC_COMPUTED };
+					    .dynamic = opt->any_value ? RG_DYNAMIC_ALL : RG_DYNAMIC_COMPUTED };
 	int need = -1, rc;
 
 	/* Each turn binds one more input, so this ends. */
@@ -215,7 +215,7 @@ static int infer_all(struct rg_graph *g, const struct rg_plan_options *opt, stru
 
 	do {
 		rc = infer(g, opt, err);
-		inlined = rc ? 0 : rg_inline_branches(g, err);
+		inlined = rc || opt->keep_branches ? 0 : rg_inline_branches(g, err);
 	} while (!rc && inlined > 0);
 	return rc ? rc : inlined;
 }

@@ -33,6 +33,11 @@ struct rg_plan_options {
 	 * constant of the plan (RG_CONST_BOUND), and is listed in `bound_inputs`. */
 	const struct rg_tensor *(*input_value)(void *ctx, const char *name);
 	void *input_ctx;
+	/* For a graph that is to serve every input: nothing is specialised to the value of one, what
+	 * depends on it is dynamic. */
+	bool any_value;
+	/* Ifs stay, also where the condition is known: it may come from sizes that are not for good. */
+	bool keep_branches;
 	/* Frees constants of the graph as soon as nothing reads them any more: weights when the
 	 * kernels of all their readers have packed them, and what was only folded into
 	 * others. The graph can be planned once then. */

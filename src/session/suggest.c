@@ -29,6 +29,12 @@ static const struct rg_example_sizes sizes[] = {
 	{ 1, 64, 64, 64, 64 },
 };
 
+const struct rg_example_sizes *rg_suggest_sizes(int *n)
+{
+	*n = sizeof(sizes) / sizeof(sizes[0]);
+	return sizes;
+}
+
 /* Whether the model can be planned with these bindings. */
 static bool works(const struct rg_session_options *o, const struct rg_bindings *b)
 {

@@ -16,4 +16,7 @@
 void rg_suggest_shapes(const struct rg_session_options *o, struct rg_model *m, const struct rg_bindings *b,
 		       struct rg_error *err);
 
+/* Sizes of examples, the commonest first. */
+const struct rg_example_sizes *rg_suggest_sizes(int *n);
+
 #endif

@@ -269,6 +269,54 @@ static void test_run(void **state)
 	expect_error("run builtin:mlp --dim nosuch=3", 2, "nosuch");
 }
 
+static json_t *optimize(const char *line)
+{
+	expect(line, 0);
+	return parse_out();
+}
+
+static void test_optimize(void **state)
+{
+	json_t *j = optimize("optimize builtin:mobilenet-v2 -o m.onnx --level 1 --format json"), *list;
+	int64_t steps, nodes;
+
+	steps = json_integer_value(json_object_get(j, "steps_after"));
+	nodes = json_integer_value(json_object_get(j, "nodes_after"));
+	assert_true(steps > 0 && steps < json_integer_value(json_object_get(j, "steps_before")));
+	assert_true(json_integer_value(json_object_get(j, "bytes_after")) > 0);
+	assert_string_equal(json_string_value(json_object_get(j, "output")), "m.onnx");
+	assert_true(json_array_size(json_object_get(j, "rewrites")) > 30);
+	assert_int_equal(json_array_size(json_object_get(j, "fixed")), 0); /* the batch stays open */
+	json_decref(j);
+	/* a second time finds nothing */
+	j = optimize("optimize m.onnx -o again.onnx --level 1 --format json");
+	assert_int_equal(json_array_size(json_object_get(j, "rewrites")), 0);
+	assert_int_equal(json_integer_value(json_object_get(j, "steps_after")), steps);
+	assert_int_equal(json_integer_value(json_object_get(j, "nodes_after")), nodes);
+	json_decref(j);
+	/* what is disabled says so */
+	j = optimize("optimize m.onnx -o again.onnx --disable conv-affine --format json -q");
+	assert_string_equal(got.err, "");
+	list = json_object_get(j, "passes");
+	steps = 0;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *p = json_array_get(list, i);
+
+		if (strcmp(json_string_value(json_object_get(p, "name")), "conv-affine"))
+			continue;
+		assert_string_equal(json_string_value(json_object_get(p, "left_out")), "--disable");
+		steps++;
+	}
+	assert_int_equal(steps, 1);
+	json_decref(j);
+	expect_error("optimize builtin:mlp -o x.onnx --level 4", 2, "--level 4");
+	expect_error("optimize builtin:mlp -o x.onnx --level 0 --verify", 2, "--verify");
+	expect_error("optimize builtin:mlp -o x.onnx --disable no", 2, "--disable no");
+	expect_error("optimize builtin:mlp -o x.onnx --dim nosuch=3", 2, "nosuch");
+	expect_error("optimize nosuch.onnx -o x.onnx", 1, "nosuch.onnx");
+	expect_error("optimize builtin:mlp", 2, "-o FILE.onnx");
+}
+
 static void test_bench(void **state)
 {
 	json_t *j, *o, *list;
@@ -471,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_record_and_look),
 		cmocka_unit_test(test_database_by_environment),
 		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_optimize),
 		cmocka_unit_test(test_bench), cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_full_disk_and_closed_pipe),
 		cmocka_unit_test(test_interrupt),
