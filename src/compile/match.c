@@ -34,12 +34,13 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 		all += (size_t)g->nodes[i].n_in + (size_t)g->nodes[i].n_captured;
 	m->live = rg_calloc((size_t)g->n_nodes + 1, 1);
 	m->gone = rg_calloc((size_t)g->n_nodes + 1, 1);
+	m->pinned = rg_calloc((size_t)g->n_nodes + 1, 1);
 	m->first_use = rg_calloc(n, sizeof(*m->first_use));
 	m->n_uses = rg_calloc(n, sizeof(*m->n_uses));
 	m->uses = rg_calloc(all, sizeof(*m->uses));
 	m->captured = rg_calloc(n, 1);
 	m->instead = rg_calloc(n, sizeof(*m->instead));
-	if (!needed || !m->live || !m->gone || !m->first_use || !m->n_uses || !m->uses || !m->captured || !m->instead) {
+	if (!needed || !m->live || !m->gone || !m->pinned || !m->first_use || !m->n_uses || !m->uses || !m->captured || !m->instead) {
 		rg_free(needed);
 		return rg_error_nomem(err, all * sizeof(*m->uses));
 	}
@@ -49,6 +50,9 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 		m->first_use[v] = -1;
 		m->instead[v] = v;
 	}
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < log->n_pinned && !m->pinned[i]; k++)
+			m->pinned[i] = !strcmp(g->nodes[i].op_type, log->pinned[k]) || !strcmp(g->nodes[i].name, log->pinned[k]);
 	for (int i = 0; i < g->n_nodes; i++) {
 		if (!m->live[i])
 			continue;
@@ -114,6 +118,7 @@ int rg_match_end(struct rg_match *m, int rc, struct rg_error *err)
 		rc = rg_graph_drop_nodes(m->g, m->gone, m->n_nodes, err);
 	rg_free(m->live);
 	rg_free(m->gone);
+	rg_free(m->pinned);
 	rg_free(m->first_use);
 	rg_free(m->n_uses);
 	rg_free(m->uses);
@@ -124,7 +129,7 @@ int rg_match_end(struct rg_match *m, int rc, struct rg_error *err)
 
 bool rg_match_open(const struct rg_match *m, int node)
 {
-	return node >= 0 && node < m->n_nodes && !m->gone[node] && m->live[node] &&
+	return node >= 0 && node < m->n_nodes && !m->gone[node] && !m->pinned[node] && m->live[node] &&
 	       !(m->log->limit && m->log->n_rewritten >= m->log->limit);
 }
 

@@ -18,6 +18,7 @@ struct rg_match {
 	int *n_uses;              /* by value: how often nodes read it, their subgraphs included */
 	struct rg_match_use { int node, next; } *uses; /* next: of the same value, -1 the last */
 	unsigned char *gone;      /* by node: part of a rewrite */
+	unsigned char *pinned;    /* by node: it stays as it is */
 	int n_values;             /* values that there were at the beginning */
 	unsigned char *captured;  /* by value: a subgraph reads it, by its name */
 	int *instead;             /* by value: what its readers get (rewrite.h) */
@@ -29,7 +30,7 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 /* Takes out what is gone, and unneeded nodes that read of it. `rc`: how the pass went; returns it, or the number of rewrites. Frees m's own. */
 int rg_match_end(struct rg_match *m, int rc, struct rg_error *err);
 
-/* Node i is needed, and not part of a rewrite yet; none is once the log's limit is reached. */
+/* Node i is needed, not pinned, and not part of a rewrite yet; none is once the log's limit is reached. */
 bool rg_match_open(const struct rg_match *m, int node);
 /* Node i is standard operator `op_type`, needed, and not part of a rewrite yet. Nothing is, once
  * the log's limit of rewrites is reached. */

@@ -197,6 +197,8 @@ int rg_passes_run(struct rg_graph *g, const struct rg_pass_options *o, struct rg
 
 	log->level = o->level;
 	log->limit = o->limit;
+	log->n_pinned = o->n_pinned;
+	log->pinned = o->pinned;
 	for (int round = 0; round < MOST_ROUNDS && rc >= 0; round++) {
 		drop_declines(log, 0);
 		rc = run_all(g, o, log, err);

@@ -53,6 +53,8 @@ struct rg_pass_log {
 	int n_rewritten;            /* notes without a decline */
 	int n_dead;                 /* nodes that no output needed, dropped since they read what went */
 	int limit;                  /* of n_rewritten (struct rg_pass_options); 0: none */
+	int n_pinned;               /* struct rg_pass_options */
+	const char *const *pinned;
 };
 void rg_pass_log_free(struct rg_pass_log *log);
 int rg_pass_note(struct rg_pass_log *log, const struct rg_pass_note *note, struct rg_error *err);
@@ -78,6 +80,9 @@ struct rg_pass_options {
 	int level;                  /* 0: none runs */
 	int n_disabled;
 	const char *const *disabled; /* names of passes that do not run */
+	/* Types or names of nodes that stay as they are: kernels were asked for by them */
+	int n_pinned;
+	const char *const *pinned;
 	bool portable;              /* passes that are internal do not run */
 	/* Once so many rewrites are noted, patterns are no longer found (one of several nodes is
 	 * taken whole): to find the one that went wrong. 0: no limit */

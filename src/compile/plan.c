@@ -176,6 +176,21 @@ static int check_whole(const struct rg_graph *g, struct rg_error *err)
 	return 0;
 }
 
+/* What a kernel was asked for by name must still be there when kernels are chosen. */
+static int rewrite(struct builder *b, struct rg_error *err)
+{
+	struct rg_pass_options o = b->opt->passes;
+	const char **pinned = rg_arena_alloc(b->arena, (size_t)b->opt->n_overrides + 1, sizeof(*pinned));
+
+	if (!pinned)
+		return rg_error_nomem(err, ((size_t)b->opt->n_overrides + 1) * sizeof(*pinned));
+	for (int i = 0; i < b->opt->n_overrides; i++)
+		pinned[i] = b->opt->overrides[i].op;
+	o.n_pinned = b->opt->n_overrides;
+	o.pinned = pinned;
+	return rg_passes_run(b->g, &o, &b->plan->passes, err);
+}
+
 static int build(struct builder *b, struct rg_error *err)
 {
 	struct rg_plan *p = b->plan;
@@ -186,7 +201,7 @@ static int build(struct builder *b, struct rg_error *err)
 	if (!rc)
 		rc = rg_fold_graph(b->g, b->opt, err);
 	if (!rc && b->opt->passes.level > 0)
-		rc = rg_passes_run(b->g, &b->opt->passes, &p->passes, err);
+		rc = rewrite(b, err);
 	if (!rc && p->passes.n_rewritten)
 		rc = rg_fold_graph(b->g, b->opt, err); /* new nodes, new constants */
 	if (!rc)

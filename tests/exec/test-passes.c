@@ -432,6 +432,39 @@ static void test_declines(void **state)
 	}
 }
 
+/* --kernel: what a kernel was asked for by type or by name stays as it is, and all else is rewritten. */
+static void test_pinned(void **state)
+{
+	static const struct { const char *op; int steps; } asked[] = { { "Relu", 4 }, { "n:y", 4 }, { "Conv", 7 }, { "n:a", 4 } };
+	struct rg_error err = RG_ERROR_INIT;
+
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		struct rg_plan_options opt = { .lanes = 1, .passes = { .level = 3 }, .n_overrides = 1 };
+		struct rg_graph *g = make_block(1);
+		struct rg_plan *p;
+		int found = 0;
+
+		opt.overrides = malloc(sizeof(*opt.overrides));
+		opt.overrides[0].op = asked[i].op;
+		opt.overrides[0].kernel = "ref";
+		assert_int_equal(rg_plan_make(g, &opt, &p, &err), 0);
+		for (int s = 0; s < p->n_steps; s++) {
+			const struct rg_node *n = &g->nodes[p->steps[s].node];
+
+			if (strcmp(n->op_type, asked[i].op) && strcmp(n->name, asked[i].op))
+				continue;
+			assert_string_equal(rg_step_kernel_name(&p->steps[s]), "ref");
+			found++;
+		}
+		assert_true(found > 0);
+		if (p->n_steps != asked[i].steps)
+			fail_msg("%s: %d steps", asked[i].op, p->n_steps);
+		free(opt.overrides);
+		rg_plan_free(p);
+		rg_graph_free(g);
+	}
+}
+
 /* ---- properties ---- */
 
 /* Convolutions, BatchNormalizations, Relus and sums on values of one shape, read at random. */
@@ -571,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_declines),
+		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),
