@@ -47,8 +47,8 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 	[RG_OPT_QUICK] = {RG_OPT_QUICK, "quick", 0, NULL, false, "a shorter, rougher measurement"},
 	[RG_OPT_ROUNDS] = {RG_OPT_ROUNDS, "rounds", 0, "N", false, "timed rounds (default 15, with --quick 7)"},
 	[RG_OPT_OPTIMIZE] = {RG_OPT_OPTIMIZE, "optimize", 0, "LEVEL", false,
-			     "rewrite the graph before it runs: 0 not at all (default), 1 standard operators only, "
-			     "3 fused operators too"},
+			     "rewrite the graph before it runs: 0 not at all, 1 standard operators only, 2 where "
+			     "rounding may differ more, 3 fused operators too (default)"},
 	[RG_OPT_WHY] = {RG_OPT_WHY, "why", 0, NULL, false,
 			"also say why the plan took each kernel"},
 	[RG_OPT_STATIC] = {RG_OPT_STATIC, "static", 0, NULL, false,

@@ -19,6 +19,7 @@ void rg_session_defaults(struct rg_session_options *o)
 	o->duration_ns = -1;
 	o->warmup = -1;
 	o->seed = 1;
+	o->optimize = RG_PASS_LEVELS;
 	o->tag = "";
 	o->command = "";
 }

@@ -206,7 +206,7 @@ static void test_record_and_look(void **state)
 	j = parse_out();
 	assert_int_equal(json_integer_value(json_object_get(j, "run")), 1);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "latency"), "n")), 12);
-	assert_true(json_array_size(json_object_get(j, "ops")) >= 5);
+	assert_true(json_array_size(json_object_get(j, "ops")) == 3);
 	json_decref(j);
 	expect("report 1 --top 1", 0);
 	assert_non_null(strstr(got.out, "more operators"));
@@ -365,7 +365,7 @@ static void test_plan(void **state)
 	char line[256];
 	size_t i;
 
-	expect("plan builtin:mobilenet-v2 --threads 1 --format json", 0);
+	expect("plan builtin:mobilenet-v2 --threads 1 --optimize 0 --format json", 0);
 	j = parse_out();
 	arena = json_integer_value(json_object_get(j, "arena_bytes"));
 	bound = json_integer_value(json_object_get(j, "lower_bound_bytes"));
@@ -381,13 +381,13 @@ static void test_plan(void **state)
 	assert_true(json_is_string(json_object_get(json_object_get(j, "peak"), "name")));
 	json_decref(j);
 	/* fewer buffers are alive when layers are taken together */
-	expect("plan builtin:mobilenet-v2 --threads 1 --optimize 3 --format json", 0);
+	expect("plan builtin:mobilenet-v2 --threads 1 --format json", 0);
 	j = parse_out();
 	assert_true(json_integer_value(json_object_get(j, "arena_bytes")) < arena);
 	json_decref(j);
 
 	/* the buffers it writes are an instance that it reads */
-	expect("plan builtin:mobilenet-v2 --threads 1 --format csv", 0);
+	expect("plan builtin:mobilenet-v2 --threads 1 --optimize 0 --format csv", 0);
 	write_file("buffers.csv", got.out);
 	snprintf(line, sizeof(line), "plan --csv buffers.csv --capacity %lld", bound);
 	expect(line, 0);

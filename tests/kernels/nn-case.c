@@ -278,10 +278,10 @@ static bool run_kept(struct nn_case *t, const char *kernel, int lanes, bool may_
 				 (long long)i);
 	while (t->n_blocks > before + t->node.n_out)
 		guard_free(&t->blocks[--t->n_blocks]);
-	for (int i = 0; i < t->node.n_attrs; i++)
-		if (t->attrs[i].g)
-			rg_graph_free(t->attrs[i].g);
-	t->node.n_attrs = 0;
+	for (int i = 0; i < t->node.n_attrs; i++) {
+		rg_graph_free(t->attrs[i].g);
+		t->attrs[i].g = NULL;
+	}
 	return true;
 }
 
