@@ -14,6 +14,8 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_silu,
 	&rg_pass_layer_norm,
 	&rg_pass_attention,
+	&rg_pass_matmul_add,
+	&rg_pass_matmul_flat,
 	&rg_pass_transpose_merge,
 	&rg_pass_reshape_merge,
 	&rg_pass_conv_affine,

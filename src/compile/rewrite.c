@@ -130,17 +130,23 @@ static int64_t opset_of(const struct rg_graph *g)
 	return 1;
 }
 
+int64_t rg_rewrite_opset(const struct rg_graph *g, const struct rg_node *n, int64_t least)
+{
+	int64_t own = n->domain[0] ? 0 : n->opset;
+
+	return (own ? own : opset_of(g)) < least ? least : own;
+}
+
 int rg_rewrite_node(struct rg_match *m, int node, const char *op_type, int64_t least, int n_in, const int *in,
 		    int n_attrs, const struct rg_attr *attrs, struct rg_error *err)
 {
 	struct rg_graph *g = m->g;
 	struct rg_node n = g->nodes[node]; /* its array moves as nodes are added */
-	int64_t opset = n.domain[0] ? 0 : n.opset;
 	int at = rg_graph_add_node(g, "", op_type, n.name, n_in, in, n.n_out, n.out, n_attrs, attrs, err);
 
 	if (at < 0)
 		return at;
-	g->nodes[at].opset = (opset ? opset : opset_of(g)) < least ? least : opset;
+	g->nodes[at].opset = rg_rewrite_opset(g, &n, least);
 	m->gone[node] = 1;
 	m->n_rewrites++;
 	return at;

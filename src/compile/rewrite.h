@@ -40,6 +40,9 @@ int rg_rewrite_ints(struct rg_graph *g, const char *base, const char *what, cons
 int rg_rewrite_node(struct rg_match *m, int node, const char *op_type, int64_t least, int n_in, const int *in,
 		    int n_attrs, const struct rg_attr *attrs, struct rg_error *err);
 
+/* rg_node.opset for a standard node that takes the place of `n` and needs that opset. */
+int64_t rg_rewrite_opset(const struct rg_graph *g, const struct rg_node *n, int64_t least);
+
 enum { RG_REWRITE_INPUTS = 8 };
 /* Inputs of a node as rg_args_* take them, data where it is constant. false: more of them than there is room. */
 bool rg_rewrite_args(const struct rg_graph *g, const struct rg_node *n, struct rg_tensor in[RG_REWRITE_INPUTS]);

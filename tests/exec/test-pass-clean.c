@@ -353,7 +353,188 @@ static void test_shapes(void **state)
 	}
 }
 
+/* ---- products ---- */
+
+/* Bits: 0 three dimensions, 1 Gemm (of two) with transB and factors, 2 a bias that it has, 3 what follows. */
+static struct rg_graph *make_product(uint64_t i)
+{
+	struct rg_attr attrs[3] = { int_attr("transB", 1), { .name = "alpha", .type = RG_ATTR_FLOAT, .f = 0.5f },
+				    { .name = "beta", .type = RG_ATTR_FLOAT, .f = 2 } };
+	bool gemm = (i & 3) == 2;
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, i & 1 ? "2x3x5" : "3x5");
+	random_floats(g, "w", gemm ? "4x5" : "5x4", 20, i, -0.5f);
+	random_floats(g, "b", "4", 4, i, -0.5f);
+	random_floats(g, "c", "1x4", 4, i, 0.5f);
+	make_floats(g, "two", "", FLOATS(2));
+	make_node(g, "Sin", "x", "x1");
+	make_node_attrs(g, gemm ? "Gemm" : "MatMul", gemm && i & 4 ? "x1,w,c" : "x1,w", "a", gemm ? 3 : 0, attrs);
+	if (i & 8) {
+		make_node(g, "Mul", "a,two", "a1");
+		make_node(g, "Add", "b,a1", "a2");
+		make_node(g, "Div", "a2,c", "a3");
+		make_node(g, "Sub", "a3,two", "a4");
+		make_node(g, "Cos", "a4", "y");
+	} else {
+		make_node(g, "Add", "b,a", "a1");
+		make_node(g, "Cos", "a1", "y");
+	}
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_products(void **state)
+{
+	for (uint64_t i = 0; i < 16; i++) {
+		struct rg_graph *g = make_product(i);
+		struct rg_plan *p = plan_at(g, 2, 0, NULL);
+
+		if (p->n_steps != 3 || count_nodes(g, "Gemm") != 1)
+			fail_msg("case %d: %d steps", (int)i, p->n_steps);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_product, i, 2, 0, NULL);
+		if (i & 1) { /* of three dimensions it stays at level 1 */
+			g = make_product(i);
+			p = plan_at(g, 1, 0, NULL);
+			assert_int_equal(count_nodes(g, "Gemm"), 0);
+			rg_plan_free(p);
+			rg_graph_free(g);
+		}
+	}
+}
+
+/* ---- what is declined ---- */
+
+struct planted {
+	struct rg_graph *g;
+	const char *pass, *node;    /* who declines; output of the node that could have gone */
+	enum rg_decline why;
+};
+
+static struct planted plant(int i)
+{
+	struct rg_graph *g = make_graph();
+	struct planted t = { g, "matmul-add", "n:y", RG_DECLINE_NONE };
+
+	make_input(g, "x", RG_F32, "3x5");
+	random_floats(g, "w", "5x4", 20, 1, -0.5f);
+	random_floats(g, "b", "4", 4, 1, -0.5f);
+	make_node(g, "MatMul", "x,w", "a");
+	switch (i) {
+	case 0: /* somebody else reads the product */
+		make_node(g, "Add", "a,b", "y");
+		make_node(g, "Neg", "a", "z");
+		make_output(g, "z");
+		t.why = RG_DECLINE_SECOND_CONSUMER;
+		break;
+	case 1:
+		make_node(g, "Add", "a,b", "y");
+		make_output(g, "a");
+		t.why = RG_DECLINE_GRAPH_OUTPUT;
+		break;
+	case 2: /* one a row */
+		random_floats(g, "r", "3x1", 3, 1, -0.5f);
+		make_node(g, "Add", "a,r", "y");
+		t.why = RG_DECLINE_BROADCASTING;
+		break;
+	case 3: /* the other way round */
+		make_node(g, "Sub", "b,a", "y");
+		t.why = RG_DECLINE_ATTRIBUTE;
+		break;
+	case 4: /* weights that another product needs as they are */
+		make_node(g, "Mul", "a,b", "y");
+		make_node(g, "Sin", "x", "x1");
+		make_node(g, "MatMul", "x1,w", "z");
+		make_output(g, "z");
+		t.why = RG_DECLINE_SECOND_CONSUMER;
+		break;
+	default: /* factors beyond what a weight can take */
+		make_floats(g, "big", "", FLOATS(1e25f));
+		make_node(g, "Mul", "a,big", "y");
+		t.why = RG_DECLINE_RANGE;
+	}
+	make_output(g, "y");
+	make_finish(g);
+	return t;
+}
+
+enum { N_PLANTED = 6 };
+
+static struct rg_graph *planted_graph(uint64_t i)
+{
+	return plant((int)i).g;
+}
+
+static void test_declines(void **state)
+{
+	for (int i = 0; i < N_PLANTED; i++) {
+		struct planted t = plant(i);
+		struct rg_plan *p = plan_at(t.g, 2, 0, NULL);
+		int found = 0;
+
+		for (int k = 0; k < p->passes.n_notes; k++) {
+			const struct rg_pass_note *n = &p->passes.notes[k];
+
+			if (!n->decline || strcmp(n->pass, t.pass))
+				continue;
+			found++;
+			assert_string_equal(n->node, t.node);
+			if (n->decline != t.why)
+				fail_msg("graph %d: %s, not %s", i, rg_decline_name(n->decline), rg_decline_name(t.why));
+		}
+		if (found != 1)
+			fail_msg("graph %d: %d declines", i, found);
+		rg_plan_free(p);
+		rg_graph_free(t.g);
+		compare(planted_graph, (uint64_t)i, 2, 0, NULL);
+	}
+}
+
 /* ---- properties ---- */
+
+/* Products with square weights, and what may go into them. */
+static struct rg_graph *make_any_products(uint64_t seed)
+{
+	static const char *const ops[] = { "Add", "Mul", "Sub", "Div" };
+	static const char *const shapes[] = { "5", "1x5", "", "1", "3x1" };
+	static const int counts[] = { 5, 5, 1, 1, 3 };
+	struct rg_graph *g = make_graph();
+	uint64_t stream = rg_rng_stream(seed, "products"), at = 9;
+	int n = 3 + (int)rg_rng_integer(stream, 0, 0, 9);
+	char names[16][16] = { "v0" };
+
+	make_input(g, "v0", RG_F32, seed & 1 ? "2x3x5" : "3x5");
+	random_floats(g, "w", "5x5", 25, seed, -0.5f);
+	for (int i = 1; i <= n; i++, at += 8) {
+		int from = rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		int kind = (int)rg_rng_integer(stream, at + 2, 0, 9), shape = (int)rg_rng_integer(stream, at + 3, 0, 4);
+		char in[64], c[16];
+
+		snprintf(names[i], sizeof(names[i]), "v%d", i);
+		snprintf(c, sizeof(c), "c%d", i);
+		if (kind < 3) {
+			if (kind)
+				random_floats(g, c, "5x5", 25, seed + (uint64_t)i, -0.5f);
+			snprintf(in, sizeof(in), "%s,%s", names[from], kind ? c : "w");
+			make_node(g, kind == 2 && !(seed & 1) ? "Gemm" : "MatMul", in, names[i]);
+		} else if (kind < 9) {
+			random_floats(g, c, shapes[shape], counts[shape], seed + (uint64_t)i, 0.5f);
+			snprintf(in, sizeof(in), i & 1 ? "%s,%s" : "%2$s,%1$s", names[from], c);
+			make_node(g, ops[(seed / 2 + (uint64_t)kind) % 4], in, names[i]);
+		} else {
+			make_node(g, "Relu", names[from], names[i]);
+		}
+		if (rg_rng_integer(stream, at + 7, 0, 9) == 0)
+			make_output(g, names[i]);
+	}
+	if (!g->values[rg_graph_find_value(g, names[n])].is_output)
+		make_output(g, names[n]);
+	make_finish(g);
+	return g;
+}
 
 /* Values whose shapes are 2, 3 and 4 in some order, with a 1 among them or not. */
 static struct rg_graph *make_any_moves(uint64_t seed)
@@ -509,7 +690,7 @@ made:
 	return g;
 }
 
-static make_fn *const generators[] = { make_any, make_any_moves };
+static make_fn *const generators[] = { make_any, make_any_moves, make_any_products };
 enum { N_GENERATORS = sizeof(generators) / sizeof(generators[0]) };
 
 static void test_random(void **state)
@@ -592,6 +773,8 @@ int main(void)
 		cmocka_unit_test(test_captured),
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_products),
+		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),
