@@ -21,6 +21,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
 	&rg_pass_epilogue,
+	&rg_pass_skip_layer_norm,
 	&rg_pass_chain,
 };
 enum { N_PASSES = sizeof(passes) / sizeof(passes[0]) };

@@ -237,6 +237,74 @@ static void test_norm(void **state)
 	}
 }
 
+/* ---- a residual before it ---- */
+
+enum { SKIP_ORDERS = 2 * 2 * 4 * 3 * 2 };
+
+static struct rg_graph *make_skip(uint64_t how)
+{
+	struct rg_graph *g = make_graph();
+	bool swap = choose(&how, 2), rms = choose(&how, 2);
+	int bias = choose(&how, 4), reads = choose(&how, 3), rank = choose(&how, 2);
+	struct rg_attr epsilon = { .name = "epsilon", .type = RG_ATTR_FLOAT, .f = 1e-3f };
+	const char *x = "x", *skip = "skip";
+
+	make_input(g, "x", RG_F32, rank ? "2x3x8" : "3x8");
+	make_input(g, "skip", RG_F32, rank ? "2x3x8" : "3x8");
+	random_floats(g, "row", "8", 8, 3, -0.5f);
+	random_floats(g, "scale", "8", 8, 1, 0.5f);
+	random_floats(g, "bias", "8", 8, 2, -0.5f);
+	if (bias & 1) {
+		make_pair(g, "Add", "x", "row", "xb", swap);
+		x = "xb";
+	}
+	if (bias & 2) {
+		make_pair(g, "Add", "skip", "row", "skipb", swap);
+		skip = "skipb";
+	}
+	make_pair(g, "Add", x, skip, "sum", swap);
+	if (rms) { /* younger than the graph: as its parts */
+		make_pair(g, "Mul", "sum", "sum", "square", false);
+		make_node_attrs(g, "ReduceMean", "square", "mean", 1, ATTRS(ints_attr("axes", 1, INTS(-1))));
+		make_number(g, "epsilon", 1e-3f);
+		make_node(g, "Add", "mean,epsilon", "more");
+		make_node(g, "Sqrt", "more", "root");
+		make_node(g, "Div", "sum,root", "n");
+		make_node(g, "Mul", "n,scale", "y");
+	} else {
+		make_node_attrs(g, "LayerNormalization", swap ? "sum,scale" : "sum,scale,bias", "y", 1, &epsilon);
+	}
+	if (reads == 1)
+		make_output(g, "sum");
+	if (reads == 2) {
+		make_node(g, "Softplus", "sum", "z");
+		make_output(g, "z");
+	}
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_skip(void **state)
+{
+	for (uint64_t how = 0; how < SKIP_ORDERS; how++) {
+		struct rg_graph *g = make_skip(how);
+		struct rg_plan *p = plan_at(g, 3, 0, NULL);
+		bool rms = how / 2 % 2;
+		int bias = (int)(how / 4 % 4), reads = (int)(how / 16 % 3);
+		const struct rg_node *n = node_of(p, rms ? "SkipSimplifiedLayerNormalization" : "SkipLayerNormalization");
+
+		/* one row of the two goes in */
+		if (p->n_steps != 1 + (reads == 2) + (bias == 3))
+			fail_msg("order %d: %d steps", (int)how, p->n_steps);
+		assert_int_equal(n->n_out, reads ? 4 : 1);
+		assert_float_equal(rg_node_float(n, "epsilon", 0), 1e-3f, 0);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_skip, how, 3, 0, NULL);
+	}
+}
+
 /* ---- what is declined, and what is none ---- */
 
 static void plant_erf(struct rg_graph *g, const char *by, const char *one)
@@ -341,6 +409,15 @@ static struct planted plant(int i)
 		plant_norm(g, "x", "v", -1);
 		p.pass = "layer-norm";
 		break;
+	case 12: /* a residual of one sequence for all of the batch */
+		make_input(g, "x", RG_F32, "2x3x8");
+		make_input(g, "skip", RG_F32, "3x8");
+		random_floats(g, "scale", "8", 8, 1, 0.5f);
+		make_node(g, "Add", "x,skip", "t");
+		make_node(g, "LayerNormalization", "t,scale", "y");
+		p.pass = "skip-layer-norm";
+		p.why = RG_DECLINE_BROADCASTING;
+		break;
 	default: /* a gate of another shape */
 		make_input(g, "x", RG_F32, "2x1x5");
 		make_number(g, "a", 2);
@@ -354,7 +431,7 @@ static struct planted plant(int i)
 	return p;
 }
 
-enum { N_PLANTED = 13 };
+enum { N_PLANTED = 14 };
 
 static struct rg_graph *planted_graph(uint64_t i)
 {
@@ -364,7 +441,7 @@ static struct rg_graph *planted_graph(uint64_t i)
 static void test_declines(void **state)
 {
 	for (int i = 0; i < N_PLANTED; i++)
-		check_planted(plant(i), i, 1, planted_graph);
+		check_planted(plant(i), i, i == 12 ? 3 : 1, planted_graph);
 }
 
 /* ---- properties ---- */
@@ -377,6 +454,8 @@ static void test_idempotent(void **state)
 		check_settles(make_silu, how);
 	for (uint64_t how = 0; how < NORM_ORDERS; how += 3)
 		check_settles(make_norm, how);
+	for (uint64_t how = 0; how < SKIP_ORDERS; how++)
+		check_settles(make_skip, how);
 }
 
 static void test_allocation_failures(void **state)
@@ -385,6 +464,7 @@ static void test_allocation_failures(void **state)
 	check_allocations(make_silu, 6);
 	check_allocations(make_norm, 0);
 	check_allocations(make_norm, 3 * 32);
+	check_allocations(make_skip, 4);
 }
 
 int main(void)
@@ -393,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_gelu),
 		cmocka_unit_test(test_silu),
 		cmocka_unit_test(test_norm),
+		cmocka_unit_test(test_skip),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),
