@@ -1,6 +1,6 @@
 /*
- * What multiplies and shifts the channels of a convolution goes into its weights and
- * bias: BatchNormalization, and Mul, Div, Add and Sub of constants that are one number
+ * What multiplies and shifts the channels of a convolution, transposed or not, goes into
+ * its weights and bias: BatchNormalization, and Mul, Div, Add and Sub of constants that are one number
  * or one a channel, as many of them as follow each other.
  *
  *	f (W x + b) + s  =  (f W) x + (f b + s)
@@ -18,7 +18,10 @@
 /* A convolution, and what of the chain behind it was taken. */
 struct chain {
 	int conv, last;             /* nodes; last == conv: nothing yet */
-	int64_t channels;
+	int64_t channels;           /* of the output */
+	int64_t rows;               /* of the weights: stretches of one output channel */
+	int64_t group_rows;         /* ConvTranspose: rows of an input channel, and how many of those are in a */
+	int64_t group_inputs;       /* group; else 0 */
 	double *f, *s;              /* one a channel */
 	double *f_before, *s_before; /* before the last node */
 };
@@ -138,12 +141,18 @@ static int find_next(const struct rg_match *m, const struct chain *c, enum rg_de
 	return -1;
 }
 
+/* The output channel of a row of weights. ConvTranspose's are input channels x output channels of the group. */
+static int64_t channel_of(const struct chain *c, int64_t row)
+{
+	return c->group_rows ? row / c->group_rows / c->group_inputs * c->group_rows + row % c->group_rows : row;
+}
+
 static int make_constants(struct rg_graph *g, const struct rg_node *conv, const struct chain *c, int *weights, int *bias,
 			  struct rg_error *err)
 {
 	const struct rg_value *w = &g->values[conv->in[1]];
 	struct rg_shape shape = w->shape, list = { .rank = 1, .dim = { c->channels } };
-	int64_t all = rg_shape_count(&shape), each = all / c->channels, count;
+	int64_t all = rg_shape_count(&shape), each = all / c->rows, count;
 	const float *from = w->data, *old = conv->n_in > 2 ? rg_match_floats(g, conv->in[2], &count) : NULL;
 	float *to = rg_alloc_aligned(64, (size_t)all * sizeof(*to));
 	float *sum = rg_alloc_aligned(64, (size_t)c->channels * sizeof(*sum));
@@ -153,11 +162,11 @@ static int make_constants(struct rg_graph *g, const struct rg_node *conv, const 
 		rg_free(sum);
 		return rg_error_nomem(err, (size_t)all * sizeof(*to));
 	}
-	for (int64_t i = 0; i < c->channels; i++) {
+	for (int64_t r = 0; r < c->rows; r++)
 		for (int64_t k = 0; k < each; k++)
-			to[i * each + k] = (float)(c->f[i] * (double)from[i * each + k]);
+			to[r * each + k] = (float)(c->f[channel_of(c, r)] * (double)from[r * each + k]);
+	for (int64_t i = 0; i < c->channels; i++)
 		sum[i] = (float)(c->f[i] * (old ? (double)old[i] : 0) + c->s[i]);
-	}
 	*weights = rg_rewrite_const(g, conv->name, ":weights", RG_F32, &shape, to, err);
 	if (*weights < 0) {
 		rg_free(sum);
@@ -176,7 +185,7 @@ static int rewrite(struct rg_match *m, const struct chain *c, struct rg_error *e
 
 	if (rc)
 		return rc;
-	rc = rg_graph_add_node(g, "", "Conv", conv.name, 3, in, 1, out, conv.n_attrs, conv.attrs, err);
+	rc = rg_graph_add_node(g, "", conv.op_type, conv.name, 3, in, 1, out, conv.n_attrs, conv.attrs, err);
 	if (rc < 0)
 		return rc;
 	g->nodes[rc].opset = conv.opset;
@@ -208,6 +217,24 @@ static int follow(struct rg_match *m, struct chain *c, struct rg_error *err)
 	return rc;
 }
 
+/* How its weights lie. false: not as those of a convolution. */
+static bool find_channels(const struct rg_graph *g, const struct rg_node *conv, struct chain *c)
+{
+	const struct rg_shape *w = &g->values[conv->in[1]].shape;
+	int64_t group = rg_node_int(conv, "group", 1);
+
+	if (w->rank < 3 || group < 1)
+		return false;
+	c->channels = c->rows = w->dim[0];
+	if (strcmp(conv->op_type, "Conv") == 0)
+		return true;
+	c->group_rows = w->dim[1];
+	c->group_inputs = w->dim[0] / group;
+	c->rows = w->dim[0] * w->dim[1];
+	c->channels = group * w->dim[1];
+	return c->group_inputs > 0 && w->dim[0] % group == 0;
+}
+
 static int look_at(struct rg_match *m, int at, struct rg_error *err)
 {
 	const struct rg_graph *g = m->g;
@@ -221,7 +248,8 @@ static int look_at(struct rg_match *m, int at, struct rg_error *err)
 	    !rg_match_floats(g, conv->in[1], &count) || count == 0 ||
 	    (conv->n_in > 2 && conv->in[2] >= 0 && !rg_match_floats(g, conv->in[2], &count)))
 		return 0;
-	c.channels = g->values[conv->in[1]].shape.dim[0];
+	if (!find_channels(g, conv, &c))
+		return 0;
 	c.f = rg_calloc((size_t)c.channels, sizeof(*c.f));
 	c.s = rg_calloc((size_t)c.channels, sizeof(*c.s));
 	c.f_before = rg_calloc((size_t)c.channels, sizeof(*c.f));
@@ -246,7 +274,7 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 	int rc = rg_match_begin(&m, g, rg_pass_conv_affine.name, log, err);
 
 	for (int i = 0; i < m.n_nodes && !rc; i++)
-		if (rg_match_is(&m, i, "Conv"))
+		if (rg_match_is(&m, i, "Conv") || rg_match_is(&m, i, "ConvTranspose"))
 			rc = look_at(&m, i, err);
 	return rg_match_end(&m, rc, err);
 }

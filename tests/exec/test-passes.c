@@ -293,6 +293,41 @@ static void test_finished(void **state)
 	}
 }
 
+/* A transposed convolution in `how` / 2 + 1 groups, of four channels to four, scaled and shifted by channel;
+ * with a stride that leaves pixels to the bias alone. Bit 0: with a bias. */
+static struct rg_graph *make_transposed(uint64_t how)
+{
+	static const int64_t strides[] = { 3, 2 };
+	struct rg_attr attrs[] = { ints_attr("strides", 2, strides), int_attr("group", (int64_t)how / 2 + 1) };
+	struct rg_graph *g = make_graph();
+	int group = (int)how / 2 + 1;
+
+	make_input(g, "x", RG_F32, "1x4x3x4");
+	random_floats(g, "w", group == 1 ? "4x4x2x2" : "4x2x2x2", group == 1 ? 64 : 32, how, -0.5f);
+	random_floats(g, "b", "4", CHANNELS, how, -0.5f);
+	random_floats(g, "c", "4x1x1", CHANNELS, how, 0.5f);
+	make_node_attrs(g, "ConvTranspose", how & 1 ? "x,w,b" : "x,w", "a", 2, attrs);
+	make_node(g, "Add", "a,c", "d");
+	make_node(g, "Mul", "c,d", "e");
+	make_batchnorm(g, "e", "y", how);
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_transposed(void **state)
+{
+	for (uint64_t how = 0; how < 4; how++) {
+		struct rg_graph *g = make_transposed(how);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+
+		assert_int_equal(p->n_steps, 1);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		assert_int_equal(compare(make_transposed, how, 1, 0, NULL), 3);
+	}
+}
+
 /* ---- what is declined ---- */
 
 struct planted {
@@ -598,6 +633,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_block),
 		cmocka_unit_test(test_swish),
+		cmocka_unit_test(test_transposed),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_disabled),
