@@ -1,6 +1,6 @@
 /*
- * Any bytes as a model that is read, bound, inferred, planned and, where that is
- * small, run. An error or outputs of the planned type and shape, nothing else.
+ * Any bytes as a model that is read, bound, inferred, planned as it is and rewritten by
+ * all passes, and, where that is small, run. An error or outputs of the planned type and shape, nothing else.
  * Open dimensions become 2, or 3 in the second of a name.
  */
 #include "fuzz.h"
@@ -175,19 +175,20 @@ static void run(const struct rg_plan *p)
 	rg_exec_free(e);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* At one level of the graph passes; what rg_plan_make returned. */
+static int plan_and_run(const uint8_t *data, size_t size, int level)
 {
-	struct rg_plan_options opt = { .lanes = 1, .input_value = input_value };
+	struct rg_plan_options opt = { .lanes = 1, .input_value = input_value, .passes = { .level = level } };
 	struct rg_error err = RG_ERROR_INIT;
 	struct values values = { 0 };
 	struct rg_graph *g = NULL;
 	struct rg_plan *p = NULL;
+	int rc;
 
 	if (rg_onnx_load_memory(data, size, "fuzz", &g, &err) != 0)
 		return 0;
-	if (bind(g, &err) == 0) {
-		int rc;
-
+	rc = bind(g, &err);
+	if (rc == 0) {
 		values.graph = g;
 		opt.input_ctx = &values;
 		rc = rg_plan_make(g, &opt, &p, &err);
@@ -202,6 +203,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rg_plan_free(p);
 	rg_graph_free(g);
 	rg_free(values.made.data);
+	return rc;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* what can be planned as it is can be planned rewritten */
+	if (plan_and_run(data, size, 0) == 0 && plan_and_run(data, size, RG_PASS_LEVELS) != 0)
+		abort();
 	return 0;
 }
 
