@@ -14,6 +14,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_silu,
 	&rg_pass_layer_norm,
 	&rg_pass_attention,
+	&rg_pass_common,
 	&rg_pass_matmul_add,
 	&rg_pass_matmul_flat,
 	&rg_pass_transpose_merge,
