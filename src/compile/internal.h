@@ -22,12 +22,17 @@ struct builder {
 
 /* steps.c: which nodes become steps, which views, and what each value is. */
 int rg_plan_lower(struct builder *b, struct rg_error *err);
+/* How many steps it would be as it is, without passes and without embed.c. -1: out of memory. */
+int rg_plan_count_steps(const struct rg_graph *g);
 /* embed.c: values that lie inside others, so that nothing is cut out or joined. Takes steps out. */
 int rg_plan_embed(struct builder *b, struct rg_error *err);
 /* lifetime.c: live ranges, then places in the arena. Needs scratch sizes. */
 int rg_plan_allocate(struct builder *b, struct rg_error *err);
 /* edges.c: true data dependencies between steps. */
 int rg_plan_edges(struct builder *b, struct rg_error *err);
+
+/* unfused.c: a note for each pair of steps of which no pass has said why it stayed two. Needs edges. */
+int rg_plan_note_unfused(struct builder *b, struct rg_error *err);
 
 /*
  * release.c: constants that nothing reads any more are freed. Begin before the

@@ -57,6 +57,7 @@ const char *rg_decline_name(enum rg_decline d)
 		[RG_DECLINE_ATTRIBUTE] = "attribute",
 		[RG_DECLINE_RANGE] = "range of numbers",
 		[RG_DECLINE_KERNEL] = "no faster kernel",
+		[RG_DECLINE_NO_PATTERN] = "no pattern",
 	};
 
 	return names[d];

@@ -32,13 +32,14 @@ enum rg_decline {
 	RG_DECLINE_ATTRIBUTE,       /* a variant of the operator that the pass does not rewrite */
 	RG_DECLINE_RANGE,           /* numbers so large or small that rounding would differ much */
 	RG_DECLINE_KERNEL,          /* no kernel runs the fused operator as fast as its parts */
+	RG_DECLINE_NO_PATTERN,      /* no pass knows the two; noted by the plan, of pass "" */
 	RG_DECLINE_COUNT,
 };
 /* "second consumer"; "" for none. */
 const char *rg_decline_name(enum rg_decline d);
 
 struct rg_pass_note {
-	const char *pass;           /* name of the pass */
+	const char *pass;           /* name of the pass; "": none looks at the pair */
 	const char *node, *op_type; /* what it is about: the node that went, or would have gone */
 	const char *into;           /* name of the node that it became part of, or would have */
 	enum rg_decline decline;

@@ -200,6 +200,9 @@ static int build(struct builder *b, struct rg_error *err)
 	rc = check_whole(b->g, err);
 	if (!rc)
 		rc = rg_fold_graph(b->g, b->opt, err);
+	p->n_steps_before = rc ? 0 : rg_plan_count_steps(b->g);
+	if (!rc && p->n_steps_before < 0)
+		rc = rg_error_nomem(err, (size_t)b->g->n_values);
 	if (!rc && b->opt->passes.level > 0)
 		rc = rewrite(b, err);
 	if (!rc && p->passes.n_rewritten)
@@ -228,6 +231,8 @@ static int build(struct builder *b, struct rg_error *err)
 		rc = rg_plan_allocate(b, err);
 	if (!rc)
 		rc = rg_plan_edges(b, err);
+	if (!rc && b->opt->passes.level > 0)
+		rc = rg_plan_note_unfused(b, err);
 	if (!rc)
 		rc = list_bound_inputs(b, err);
 	start = rg_clock_now_ns();

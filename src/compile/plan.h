@@ -95,6 +95,7 @@ struct rg_plan {
 	int n_tensors;
 	struct rg_plan_tensor *tensors; /* by value index */
 	int n_steps;                    /* views are not steps */
+	int n_steps_before;             /* that it would have without passes */
 	struct rg_step *steps;
 	int n_views;                    /* nodes that became aliases */
 	int *views;                     /* their node indices */

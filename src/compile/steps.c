@@ -138,6 +138,43 @@ static int make_step(struct builder *b, int node, struct rg_error *err)
 	return 0;
 }
 
+/* The rule of is_view, where only steps have memory of their own in the arena. */
+int rg_plan_count_steps(const struct rg_graph *g)
+{
+	unsigned char *needed = rg_calloc((size_t)g->n_values + 1, 1), *live = rg_calloc((size_t)g->n_nodes + 1, 1);
+	unsigned char *in_arena = rg_calloc((size_t)g->n_values + 1, 1);
+	int n_steps = needed && live && in_arena ? 0 : -1;
+
+	if (n_steps == 0)
+		rg_mark_needed(g, false, needed, live);
+	for (int i = 0; i < g->n_nodes && n_steps >= 0; i++) {
+		const struct rg_node *n = &g->nodes[i];
+		bool view = live[i] && !n->dynamic && rg_node_is_view(g, n) && n->n_in > 0 && n->in[0] >= 0 && n->n_out > 0 &&
+			    n->out[0] >= 0;
+
+		for (int k = 1; k < n->n_out && view; k++)
+			view = n->out[k] < 0;
+		if (view) {
+			const struct rg_value *from = &g->values[n->in[0]], *to = &g->values[n->out[0]];
+
+			view = from->dtype == to->dtype &&
+			       rg_tensor_bytes(from->dtype, &from->shape) == rg_tensor_bytes(to->dtype, &to->shape) &&
+			       (!to->is_output || in_arena[n->in[0]]);
+		}
+		if (view)
+			in_arena[n->out[0]] = in_arena[n->in[0]];
+		else
+			for (int k = 0; k < n->n_out; k++)
+				if (n->out[k] >= 0)
+					in_arena[n->out[k]] = !n->dynamic;
+		n_steps += live[i] && !view;
+	}
+	rg_free(needed);
+	rg_free(live);
+	rg_free(in_arena);
+	return n_steps;
+}
+
 int rg_plan_lower(struct builder *b, struct rg_error *err)
 {
 	struct rg_graph *g = b->g;

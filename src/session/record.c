@@ -316,6 +316,7 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	rg_facts_integer(&f, "plan.peak_step", plan->peak_step, "", model, "where that is");
 	rg_facts_integer(&f, "plan.prepared_bytes", plan->prepared_bytes, "bytes", model, "packed weights");
 	rg_facts_integer(&f, "plan.steps", plan->n_steps, "", model, "kernel calls an inference");
+	rg_facts_integer(&f, "plan.steps_before", plan->n_steps_before, "", model, "the same at --optimize 0");
 	rg_facts_integer(&f, "plan.views", plan->n_views, "", model, "nodes that became aliases");
 	rg_facts_integer(&f, "plan.folded", plan->n_folded, "", model, "nodes computed at plan time");
 	rg_facts_integer(&f, "plan.dead", plan->n_dead, "", model, "nodes that no output needs");

@@ -215,7 +215,9 @@ static int put_passes(struct rg_store *s, int64_t run, const struct rg_pass_log 
 		const struct rg_pass_note *p = &log->notes[i];
 		struct rg_str text = { 0 };
 
-		if (p->decline)
+		if (p->decline && !*p->pass)
+			rg_str_printf(&text, "%s not into %s: %s", p->op_type, p->into, rg_decline_name(p->decline));
+		else if (p->decline)
 			rg_str_printf(&text, "%s not into %s: %s (%s)", p->op_type, p->into, rg_decline_name(p->decline), p->pass);
 		else
 			rg_str_printf(&text, "%s into %s (%s)", p->op_type, p->into, p->pass);

@@ -101,6 +101,25 @@ static inline float *outputs_of(const struct rg_plan *p, int *count)
 
 typedef struct rg_graph *make_fn(uint64_t seed);
 
+/* Of every two steps that follow each other something says why they stayed two. */
+static inline void check_accounted(const struct rg_plan *p)
+{
+	for (int i = 0; i < p->n_edges; i++) {
+		const char *a = p->graph->nodes[p->steps[p->edges[i].from_step].node].name;
+		const char *b = p->graph->nodes[p->steps[p->edges[i].to_step].node].name;
+		bool said = false;
+
+		for (int k = 0; k < p->passes.n_notes && !said; k++) {
+			const struct rg_pass_note *n = &p->passes.notes[k];
+
+			said = n->decline && ((!strcmp(n->node, a) && !strcmp(n->into, b)) ||
+					      (!strcmp(n->node, b) && !strcmp(n->into, a)));
+		}
+		if (!said)
+			fail_msg("nothing says why %s and %s are two steps", a, b);
+	}
+}
+
 /* The same outputs with these passes as without. Returns the number of rewrites. */
 static inline int compare(make_fn *make, uint64_t seed, int level, int n_disabled, const char *const *disabled)
 {
@@ -112,6 +131,11 @@ static inline int compare(make_fn *make, uint64_t seed, int level, int n_disable
 	assert_int_equal(n, n_after);
 	assert_int_equal(before->passes.n_notes, 0);
 	assert_true(after->n_steps <= before->n_steps);
+	assert_int_equal(before->n_steps_before, before->n_steps);
+	if (level > 0) {
+		assert_int_equal(after->n_steps_before, before->n_steps);
+		check_accounted(after);
+	}
 	for (int i = 0; i < n; i++)
 		if (!(fabsf(got[i] - want[i]) <= 1e-4f * (1 + fabsf(want[i]))) && got[i] != want[i] &&
 		    !(isnan(got[i]) && isnan(want[i])))

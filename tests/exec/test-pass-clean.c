@@ -545,6 +545,37 @@ static void test_declines(void **state)
 	}
 }
 
+/* Two that no pass knows, and one pair of which a pass says why. */
+static void test_no_pattern(void **state)
+{
+	struct rg_graph *g = make_graph();
+	struct rg_plan *p;
+	int none = 0, second = 0;
+
+	make_input(g, "x", RG_F32, "3x5");
+	random_floats(g, "w", "5x4", 20, 1, -0.5f);
+	random_floats(g, "b", "4", 4, 1, -0.5f);
+	make_node(g, "MatMul", "x,w", "a");
+	make_node(g, "Add", "a,b", "y");
+	make_node(g, "Softmax", "a", "z");
+	make_output(g, "y");
+	make_output(g, "z");
+	make_finish(g);
+	p = plan_at(g, 1, 0, NULL);
+	for (int i = 0; i < p->passes.n_notes; i++) {
+		const struct rg_pass_note *n = &p->passes.notes[i];
+
+		assert_string_equal(n->into, "n:a");
+		assert_string_equal(n->node, n->decline == RG_DECLINE_NO_PATTERN ? "n:z" : "n:y");
+		none += n->decline == RG_DECLINE_NO_PATTERN;
+		second += n->decline == RG_DECLINE_SECOND_CONSUMER;
+	}
+	assert_int_equal(none, 1);
+	assert_int_equal(second, 1);
+	rg_plan_free(p);
+	rg_graph_free(g);
+}
+
 /* ---- properties ---- */
 
 /* Products with square weights, and what may go into them. */
@@ -828,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_common),
 		cmocka_unit_test(test_declines),
+		cmocka_unit_test(test_no_pattern),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),

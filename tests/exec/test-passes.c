@@ -452,7 +452,7 @@ static void test_declines(void **state)
 		for (int k = 0; k < p->passes.n_notes; k++) {
 			const struct rg_pass_note *n = &p->passes.notes[k];
 
-			if (!n->decline)
+			if (!n->decline || n->decline == RG_DECLINE_NO_PATTERN)
 				continue;
 			found++;
 			assert_string_equal(n->node, name);
