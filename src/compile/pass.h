@@ -66,8 +66,8 @@ struct rg_pass {
 	int level;
 	/* Looks at the whole graph once. Returns the number of rewrites, or a negative errno. */
 	int (*run)(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err);
-	/* Makes operators that only ridge's own executor knows (domain "ridge"): not for a model
-	 * that is written for others. */
+	/* Makes operators that only ridge's own executor knows (domain "ridge"), or that others run
+	 * slower than their parts: not for a model that is written for others. */
 	bool internal;
 };
 
