@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "compile/passes.h"
+#include "compile/reduced.h"
 #include "compile/region.h"
 #include "compile/rewrite.h"
 
@@ -34,29 +35,15 @@ static const struct rg_node *node_at(const struct rg_match *m, int node)
 /* A mean over the last dimensions that keeps them as ones: the first of them; -1: it is none. */
 static int mean_from(const struct rg_match *m, int node)
 {
-	const struct rg_node *n = node_at(m, node);
-	const struct rg_value *x = &m->g->values[n->in[0]], *list = n->n_in > 1 && n->in[1] >= 0 ? &m->g->values[n->in[1]] : NULL;
-	const int64_t *axes;
-	int count = rg_node_ints(n, "axes", &axes), first;
-	unsigned seen = 0;
+	int rank = m->g->values[node_at(m, node)->in[0]].shape.rank;
+	unsigned axes;
 
-	if (list) {
-		if (list->origin == RG_CONST_NONE || list->origin == RG_CONST_BOUND || list->dtype != RG_I64 || !list->data)
-			return -1;
-		axes = list->data;
-		count = (int)rg_shape_count(&list->shape);
-	}
-	if (!x->shaped || x->dynamic || count < 1 || count > x->shape.rank || !rg_node_int(n, "keepdims", 1))
+	if (!rg_reduced_axes(m->g, node_at(m, node), &axes))
 		return -1;
-	first = x->shape.rank - count;
-	for (int i = 0; i < count; i++) {
-		int64_t axis = axes[i] < 0 ? axes[i] + x->shape.rank : axes[i];
-
-		if (axis < first || axis >= x->shape.rank)
-			return -1;
-		seen |= 1u << axis;
-	}
-	return seen == ((1u << x->shape.rank) - (1u << first)) ? first : -1;
+	for (int first = 0; first < rank; first++)
+		if (axes == (1u << rank) - (1u << first))
+			return first;
+	return -1;
 }
 
 static bool same_mean(const struct rg_match *m, int node, int x, int first)

@@ -13,6 +13,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_gelu,
 	&rg_pass_silu,
 	&rg_pass_layer_norm,
+	&rg_pass_softmax,
 	&rg_pass_attention,
 	&rg_pass_common,
 	&rg_pass_matmul_add,

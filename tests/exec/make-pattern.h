@@ -12,7 +12,7 @@
 /* "y = op(a, b)", the operands swapped where the operator does not mind and `swap` is set. */
 static inline void make_pair(struct rg_graph *g, const char *op, const char *a, const char *b, const char *y, bool swap)
 {
-	char in[80];
+	char in[160];
 
 	snprintf(in, sizeof(in), "%s,%s", swap ? b : a, swap ? a : b);
 	make_node(g, op, in, y);

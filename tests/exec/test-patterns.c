@@ -237,6 +237,59 @@ static void test_norm(void **state)
 	}
 }
 
+/* ---- Softmax ---- */
+
+enum { SOFTMAX_ORDERS = 2 * 2 * 2 * 3 };
+
+/* "y" out of "x", along an axis of three. */
+static void make_softmax_parts(struct rg_graph *g, const char *x, const char *y, bool maximum, bool reciprocal, bool swap,
+			       int axis)
+{
+	struct rg_attr axes = ints_attr("axes", 1, INTS(axis));
+	char list[32], in[80], t[6][32];
+
+	for (int i = 0; i < 6; i++)
+		snprintf(t[i], sizeof(t[i]), "%s-s%d", y, i);
+	snprintf(list, sizeof(list), "%s-axes", y);
+	make_ints(g, list, 1, INTS(axis));
+	if (maximum) {
+		make_node_attrs(g, "ReduceMax", x, t[0], 1, &axes);
+		make_pair(g, "Sub", x, t[0], t[1], false);
+		x = t[1];
+	}
+	make_node(g, "Exp", x, t[2]);
+	snprintf(in, sizeof(in), "%s,%s", t[2], list);
+	make_node(g, "ReduceSum", in, t[3]);
+	if (reciprocal)
+		make_node(g, "Reciprocal", t[3], t[4]);
+	make_pair(g, reciprocal ? "Mul" : "Div", t[2], t[reciprocal ? 4 : 3], y, reciprocal && swap);
+}
+
+static struct rg_graph *make_softmax(uint64_t how)
+{
+	struct rg_graph *g = make_graph();
+	bool swap = choose(&how, 2), maximum = choose(&how, 2), reciprocal = choose(&how, 2);
+
+	make_input(g, "x", RG_F32, "2x3x5");
+	make_softmax_parts(g, "x", "y", maximum, reciprocal, swap, choose(&how, 3) - 1);
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_softmax(void **state)
+{
+	for (uint64_t how = 0; how < SOFTMAX_ORDERS; how++) {
+		struct rg_graph *g = make_softmax(how);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+
+		assert_int_equal(rg_node_int(node_of(p, "Softmax"), "axis", -5), how / 8 == 0 ? 2 : (int)(how / 8) - 1);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		check_becomes(make_softmax, how, 1, "Softmax");
+	}
+}
+
 /* ---- a residual before it ---- */
 
 enum { SKIP_ORDERS = 2 * 2 * 4 * 3 * 2 };
@@ -418,6 +471,24 @@ static struct planted plant(int i)
 		p.pass = "skip-layer-norm";
 		p.why = RG_DECLINE_BROADCASTING;
 		break;
+	case 13: /* the sum is an output */
+		make_input(g, "x", RG_F32, "2x3x5");
+		make_softmax_parts(g, "x", "y", true, false, false, -1);
+		make_output(g, "y-s3");
+		p.pass = "softmax";
+		p.node = "y-s2";
+		p.why = RG_DECLINE_GRAPH_OUTPUT;
+		break;
+	case 14: /* the maximum of another dimension is one all the same, of what is left */
+		make_input(g, "x", RG_F32, "2x3x5");
+		make_node_attrs(g, "ReduceMax", "x", "m", 1, ATTRS(ints_attr("axes", 1, INTS(1))));
+		make_pair(g, "Sub", "x", "m", "d", false);
+		make_softmax_parts(g, "d", "y", false, false, false, -1);
+		make_output(g, "y-s2");
+		p.pass = "softmax";
+		p.node = "y-s2";
+		p.why = RG_DECLINE_GRAPH_OUTPUT;
+		break;
 	default: /* a gate of another shape */
 		make_input(g, "x", RG_F32, "2x1x5");
 		make_number(g, "a", 2);
@@ -431,7 +502,7 @@ static struct planted plant(int i)
 	return p;
 }
 
-enum { N_PLANTED = 14 };
+enum { N_PLANTED = 16 };
 
 static struct rg_graph *planted_graph(uint64_t i)
 {
@@ -446,6 +517,99 @@ static void test_declines(void **state)
 
 /* ---- properties ---- */
 
+/* Operators whole and in parts, on values of one shape that are read at random. */
+static struct rg_graph *make_random_parts(uint64_t seed)
+{
+	struct rg_graph *g = make_graph();
+	uint64_t stream = rg_rng_stream(seed, "patterns");
+	int n = 4 + (int)rg_rng_integer(stream, 0, 0, 8);
+	char v[16][16];
+
+	make_input(g, "v0", RG_F32, "2x3x8");
+	strcpy(v[0], "v0");
+	make_number(g, "one", 1);
+	make_number(g, "half", 0.5f);
+	make_number(g, "by", 1.41421356f);
+	make_number(g, "epsilon", 1e-2f);
+	random_floats(g, "scale", "8", 8, 1, 0.5f);
+	random_floats(g, "row", "8", 8, 2, -0.5f);
+	for (int i = 1; i <= n; i++) {
+		uint64_t at = (uint64_t)i * 8;
+		int from = rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		bool swap = rg_rng_integer(stream, at + 2, 0, 1);
+		/* what a part may be read by instead of the next part */
+		const char *x = v[from], *any = v[rg_rng_integer(stream, at + 3, 0, i - 1)];
+		struct rg_attr axes = ints_attr("axes", 1, INTS(-1));
+		char t[8][24], in[80];
+
+		snprintf(v[i], sizeof(v[i]), "v%d", i);
+		for (int k = 0; k < 8; k++)
+			snprintf(t[k], sizeof(t[k]), "%s-t%d", v[i], k);
+		switch (rg_rng_integer(stream, at + 4, 0, 8)) {
+		case 0:
+			make_pair(g, "Div", x, "by", t[0], false);
+			make_node(g, "Erf", t[0], t[1]);
+			make_pair(g, "Add", t[1], "one", t[2], swap);
+			make_pair(g, "Mul", rg_rng_integer(stream, at + 5, 0, 3) ? x : any, t[2], t[3], swap);
+			make_pair(g, "Mul", t[3], "half", v[i], swap);
+			break;
+		case 1:
+			make_node(g, "Sigmoid", x, t[0]);
+			make_pair(g, "Mul", rg_rng_integer(stream, at + 5, 0, 3) ? x : any, t[0], v[i], swap);
+			break;
+		case 2:
+		case 3:
+			make_node_attrs(g, "ReduceMean", x, t[0], 1, &axes);
+			make_pair(g, "Sub", x, t[0], t[1], false);
+			make_pair(g, "Mul", t[1], t[1], t[2], false);
+			make_node_attrs(g, "ReduceMean", t[2], t[3], 1, &axes);
+			make_pair(g, "Add", t[3], "epsilon", t[4], swap);
+			make_node(g, "Sqrt", t[4], t[5]);
+			make_pair(g, "Div", t[1], t[5], t[6], false);
+			make_pair(g, "Mul", t[6], "scale", t[7], swap);
+			make_pair(g, "Add", t[7], "row", v[i], swap);
+			break;
+		case 4: make_softmax_parts(g, x, v[i], swap, !swap, swap, 2); break;
+		case 5:
+			snprintf(in, sizeof(in), "%s,scale,row", x);
+			make_node(g, "LayerNormalization", in, v[i]);
+			break;
+		case 6: make_pair(g, "Add", x, "row", v[i], swap); break;
+		default: make_pair(g, "Add", x, any, v[i], swap);
+		}
+		if (rg_rng_integer(stream, at + 6, 0, 9) == 0)
+			make_output(g, v[i]);
+		else if (rg_rng_integer(stream, at + 7, 0, 9) == 0 && rg_graph_find_value(g, t[2]) >= 0)
+			make_output(g, t[2]);
+	}
+	if (!g->values[rg_graph_find_value(g, v[n])].is_output)
+		make_output(g, v[n]);
+	make_finish(g);
+	return g;
+}
+
+static void test_random(void **state)
+{
+	static const char *const mine[] = { "gelu", "silu", "layer-norm", "softmax", "skip-layer-norm" };
+	int rewritten = 0;
+
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		rewritten += compare(make_random_parts, seed, 1, 0, NULL);
+		compare(make_random_parts, seed, RG_PASS_LEVELS, 0, NULL);
+		for (int i = 0; i < 5; i++) { /* each alone */
+			const char *others[64];
+			int n = 0;
+
+			for (int k = 0; k < rg_pass_count(); k++)
+				if (strcmp(rg_pass_at(k)->name, mine[i]))
+					others[n++] = rg_pass_at(k)->name;
+			compare(make_random_parts, seed, RG_PASS_LEVELS, n, others);
+		}
+		check_settles(make_random_parts, seed);
+	}
+	assert_true(rewritten > 1000);
+}
+
 static void test_idempotent(void **state)
 {
 	for (uint64_t how = 0; how < GELU_ORDERS; how += 7)
@@ -454,6 +618,8 @@ static void test_idempotent(void **state)
 		check_settles(make_silu, how);
 	for (uint64_t how = 0; how < NORM_ORDERS; how += 3)
 		check_settles(make_norm, how);
+	for (uint64_t how = 0; how < SOFTMAX_ORDERS; how++)
+		check_settles(make_softmax, how);
 	for (uint64_t how = 0; how < SKIP_ORDERS; how++)
 		check_settles(make_skip, how);
 }
@@ -465,6 +631,7 @@ static void test_allocation_failures(void **state)
 	check_allocations(make_norm, 0);
 	check_allocations(make_norm, 3 * 32);
 	check_allocations(make_skip, 4);
+	check_allocations(make_softmax, 2);
 }
 
 int main(void)
@@ -473,8 +640,10 @@ int main(void)
 		cmocka_unit_test(test_gelu),
 		cmocka_unit_test(test_silu),
 		cmocka_unit_test(test_norm),
+		cmocka_unit_test(test_softmax),
 		cmocka_unit_test(test_skip),
 		cmocka_unit_test(test_declines),
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),
 	};
