@@ -10,6 +10,8 @@
 #include "analyzer/check.h"
 #include "base/arena.h"
 
+struct rg_fusions;
+
 struct rg_check {
 	const struct rg_analysis *a;
 	const struct rg_recording *rec;
@@ -21,6 +23,7 @@ struct rg_check {
 	const char *db;             /* as a shell takes it, for evidence */
 	const char *db_option;      /* " --db FILE", "" for ridge.db */
 	struct rg_arena *arena;
+	struct rg_fusions *fusions; /* made when first asked for */
 	bool failed;                /* an allocation did: the checklist is not returned */
 };
 

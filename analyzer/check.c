@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/check-internal.h"
+#include "analyzer/fusion.h"
 #include "base/alloc.h"
 #include "base/str.h"
 
@@ -252,6 +253,7 @@ int rg_check_run(const struct rg_analysis *a, const char *db, struct rg_checklis
 	}
 	rg_check_summarise(&c, list);
 	rg_path_free(path);
+	rg_fusions_free(c.fusions);
 	if (c.failed) {
 		rg_arena_free(arena);
 		return rg_error_nomem(err, 256);

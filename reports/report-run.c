@@ -56,7 +56,7 @@ static void sep(struct rg_str *s)
 		rg_str_add(s, ", ");
 }
 
-static void model_line(struct rg_str *s, const struct rg_recording *r)
+void rg_report_model_line(struct rg_str *s, const struct rg_recording *r)
 {
 	char date[32];
 
@@ -254,7 +254,7 @@ static void header(struct rg_str *out, const struct rg_analysis *a, const struct
 	struct rg_str s = { 0 };
 	const struct rg_recording *r = a->rec;
 
-	model_line(&s, r);
+	rg_report_model_line(&s, r);
 	flush(out, st, "model", &s);
 	machine_line(&s, r);
 	flush(out, st, "machine", &s);

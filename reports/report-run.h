@@ -29,4 +29,7 @@ int rg_report_static_operators(struct rg_str *out, const struct rg_analysis *a, 
 /* report-why.c: the kernels of the operators shown, and why the plan took each. */
 int rg_report_why(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st);
 
+/* "resnet50 (builtin:resnet50), run 12 tagged before, ..., complete" */
+void rg_report_model_line(struct rg_str *s, const struct rg_recording *r);
+
 #endif

@@ -32,6 +32,8 @@ struct rg_style {
 /* All return 0, -ENOMEM, or -EINVAL when the format is not offered for it. */
 int rg_report_runs(struct rg_str *out, const struct rg_run *runs, int n, const struct rg_style *st);
 int rg_report_run(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st);
+/* What the compiler did to the graph and what it left (ridge report --compiler). CSV: one row a note. */
+int rg_report_compiler(struct rg_str *out, const struct rg_analysis *a, const struct rg_style *st);
 int rg_report_path(struct rg_str *out, const struct rg_analysis *a, const struct rg_path *p,
 		   const struct rg_style *st);
 int rg_report_whatif(struct rg_str *out, const struct rg_analysis *a, const char *op,

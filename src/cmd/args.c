@@ -414,6 +414,9 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 	case RG_OPT_WHY:
 		a->why = true;
 		return 0;
+	case RG_OPT_COMPILER:
+		a->compiler = true;
+		return 0;
 	case RG_OPT_ROUNDS:
 		if (!rg_parse_i64(value, 1, 100000, &v))
 			return bad_value(o, value, "a whole number from 1 to 100000", err);

@@ -1,5 +1,6 @@
 /*
- * ridge report: where the time of one run went, or (--static) what a plan says.
+ * ridge report: where the time of one run went, or (--static) what a plan says;
+ * --compiler: what graph passes did.
  */
 #include "cmd/verbs.h"
 
@@ -14,7 +15,7 @@ int rg_cmd_report(struct rg_args *a, struct rg_error *err)
 	if ((a->plan_only ? rg_cmd_plan(a, a->positional[0], &s, err) : rg_cmd_open_read(a, &s, err)) != 0)
 		return rg_cmd_exit_code(err);
 	if (rg_cmd_load(s, a->plan_only ? "last" : a->positional[0], &rec, &an, err) == 0) {
-		if (rg_report_run(&out, an, &st) != 0)
+		if ((a->compiler ? rg_report_compiler : rg_report_run)(&out, an, &st) != 0)
 			rg_error_nomem(err, out.len);
 		else
 			rg_cmd_print(rg_str_text(&out), err);

@@ -51,6 +51,8 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			     "rounding may differ more, 3 fused operators too (default)"},
 	[RG_OPT_WHY] = {RG_OPT_WHY, "why", 0, NULL, false,
 			"also say why the plan took each kernel"},
+	[RG_OPT_COMPILER] = {RG_OPT_COMPILER, "compiler", 0, NULL, false,
+			     "say what each graph pass rewrote, and which steps stayed two and why"},
 	[RG_OPT_STATIC] = {RG_OPT_STATIC, "static", 0, NULL, false,
 			   "plan MODEL without running it: works with operators that cannot run"},
 	[RG_OPT_CSV] = {RG_OPT_CSV, "csv", 0, "FILE", false, "buffers to place: id,lower,upper,size[,alignment]"},
@@ -105,10 +107,11 @@ const struct rg_cmd rg_cmds[] = {
 	 "docs/json.md the JSON.\n"
 	 "With --static a MODEL stands in its place: it is planned and not run, nothing is kept, and the report "
 	 "gives each operator's shape, work and target (the time that the roofs of this machine allow), the memory "
-	 "plan, and what is not known; operators that cannot run are named and do not end it.",
-	 "ridge report\nridge report before --top 10 --why\nridge report 3 --format json\n"
+	 "plan, and what is not known; operators that cannot run are named and do not end it.\n"
+	 "With --compiler it is about the graph passes instead: docs/compiler.md has them and the reasons.",
+	 "ridge report\nridge report before --top 10 --why\nridge report 3 --format json\nridge report --compiler\n"
 	 "ridge report --static odd.onnx --dim batch=1",
-	 READING | RUNNING | O(FORMAT) | O(TOP) | O(WHY) | O(STATIC),
+	 READING | RUNNING | O(FORMAT) | O(TOP) | O(WHY) | O(COMPILER) | O(STATIC),
 	 "table json csv md", rg_cmd_report},
 	{"plan", "[MODEL]", 0, 1, "what a model needs of memory, and how it is placed",
 	 "Says how high the arena of MODEL is, what it cannot be below (the most that is alive at once), how high each "

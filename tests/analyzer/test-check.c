@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 
 #include "analyzer/check.h"
+#include "analyzer/fusion.h"
 #include "base/alloc.h"
 #include "make-recording.h"
 
@@ -417,6 +418,85 @@ static void bound_inputs_and_constant_steps_are_seen(void **state)
 	done(m, c);
 }
 
+/* What passes did and left, from the notes; of a run without passes nothing is claimed. */
+static void fusion_answers_come_from_the_notes(void **state)
+{
+	struct mk *m = small_model();
+	struct rg_checklist *c = check(m);
+	const struct rg_answer *q = answer(c, "compiler.fusion");
+
+	assert_int_equal(q->verdict, RG_VERDICT_UNKNOWN); /* it does not say which passes ran */
+	rg_checklist_free(c);
+	rg_analysis_free(analysis);
+	mk_fact_i(m, "session.optimize", 0, "");
+	mk_fact_i(m, "plan.steps", 3, "");
+	c = check(m);
+	check_rules(c);
+	q = answer(c, "compiler.fusion");
+	assert_int_equal(q->verdict, RG_VERDICT_UNKNOWN);
+	assert_non_null(strstr(q->answer, "not tried"));
+	assert_non_null(strstr(q->missing, "--optimize 3"));
+	assert_non_null(strstr(answer(c, "compiler.folding")->answer, "not looked for"));
+	rg_checklist_free(c);
+	rg_analysis_free(analysis);
+	for (int i = 0; i < m->rec.n_facts; i++)
+		if (strcmp(m->facts[i].key, "session.optimize") == 0)
+			m->facts[i].integer = 3;
+	mk_fact_i(m, "plan.steps_before", 9, "");
+	mk_note(m, "fused", "r", "Relu into conv1 (epilogue)");
+	mk_note(m, "fused", "c2", "constant into c1 (common)");
+	mk_note(m, "not-fused", "a", "Add not into odd (name): x: second consumer (epilogue)");
+	mk_note(m, "not-fused", "fc", "Gemm not into conv1: no pattern");
+	mk_note(m, "not-fused", "fd", "Gemm not into conv1: no pattern");
+	mk_note(m, "not-fused", "torn", "no such text");
+	c = check(m);
+	check_rules(c);
+	q = answer(c, "compiler.fusion");
+	assert_int_equal(q->verdict, RG_VERDICT_ATTENTION);
+	assert_figure(q, "fused", 2);
+	assert_figure(q, "not_fused", 3);
+	assert_figure(q, "steps_before", 9);
+	assert_non_null(strstr(q->answer, "no pattern 2, second consumer 1"));
+	assert_non_null(strstr(q->answer, "'fc' behind 'conv1'"));
+	assert_figure(answer(c, "compiler.folding"), "duplicates", 1);
+	done(m, c);
+}
+
+static void fusion_notes_are_read(void **state)
+{
+	struct mk *m = small_model();
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_fusions *f;
+	int fails = 0, rc;
+
+	mk_note(m, "fused", "r", "Relu into conv1 (epilogue)");
+	mk_note(m, "not-fused", "a", "Add not into odd (name): x: second consumer (epilogue)");
+	mk_note(m, "not-fused", "b", "Add not into b (c): no pattern");
+	do {
+		rg_alloc_fail_at((uint64_t)++fails);
+		rc = rg_fusions_new(&m->rec, &f, &err);
+		rg_alloc_fail_at(0);
+		assert_true(rc == 0 || rc == -ENOMEM);
+	} while (rc && fails < 100);
+	assert_int_equal(rc, 0);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->n_left, 2);
+	assert_int_equal(f->level, -1);
+	assert_string_equal(f->done[0].op_type, "Relu");
+	assert_string_equal(f->done[0].into, "conv1");
+	assert_string_equal(f->done[0].into_type, "Conv");
+	assert_string_equal(f->done[0].pass, "epilogue");
+	assert_string_equal(f->left[0].into, "odd (name): x");
+	assert_string_equal(f->left[0].into_type, "");
+	assert_string_equal(f->left[0].reason, "second consumer");
+	assert_string_equal(f->left[0].pass, "epilogue");
+	assert_string_equal(f->left[1].into, "b (c)");
+	assert_string_equal(f->left[1].reason, "no pattern");
+	assert_string_equal(f->left[1].pass, "");
+	rg_fusions_free(f);
+	mk_free(m);
+}
+
 /* Evidence is a command that a person can type: the queries must be valid SQL
  * over the tables that there are. */
 static void evidence_queries_are_valid(void **state)
@@ -496,6 +576,8 @@ int main(void)
 		cmocka_unit_test(unknown_costs_are_told),
 		cmocka_unit_test(no_ceilings_leave_the_bound_open),
 		cmocka_unit_test(bound_inputs_and_constant_steps_are_seen),
+		cmocka_unit_test(fusion_answers_come_from_the_notes),
+		cmocka_unit_test(fusion_notes_are_read),
 		cmocka_unit_test(evidence_queries_are_valid),
 		cmocka_unit_test(every_allocation_may_fail),
 	};

@@ -97,6 +97,64 @@ static void assert_json_null(json_t *o, const char *key)
 		fail_msg("%s is not null", key);
 }
 
+/* Text, Markdown, JSON and CSV of ridge report --compiler; with nothing known, and with allocations failing. */
+static void test_compiler(void **state)
+{
+	struct rg_analysis *a = make_compiled(), *empty = make_empty();
+	struct rg_style st = style(RG_FORMAT_TABLE, 80);
+	struct rg_str s = { 0 };
+	json_t *j, *o;
+	int fails = 0, rc;
+
+	assert_int_equal(rg_report_compiler(&s, a, &st), 0);
+	assert_fits(rg_str_text(&s), 80, false);
+	assert_golden("compiler-80.golden", rg_str_text(&s));
+	rg_str_free(&s);
+	st = style(RG_FORMAT_MD, 0);
+	assert_int_equal(rg_report_compiler(&s, a, &st), 0);
+	assert_golden("compiler-md.golden", rg_str_text(&s));
+	rg_str_free(&s);
+	st = style(RG_FORMAT_CSV, 0);
+	assert_int_equal(rg_report_compiler(&s, a, &st), 0);
+	assert_non_null(strstr(rg_str_text(&s), "0,Add,res2a,res2a_branch1,Conv,conv-epilogue,second consumer"));
+	rg_str_free(&s);
+	st = style(RG_FORMAT_JSON, 0);
+	assert_int_equal(rg_report_compiler(&s, a, &st), 0);
+	j = parse(rg_str_text(&s));
+	assert_true(number(j, "level") == 3);
+	assert_true(number(j, "steps_before") == 61);
+	assert_true(number(j, "duplicates") == 1);
+	assert_int_equal(json_array_size(json_object_get(j, "fused")), 4);
+	assert_int_equal(json_array_size(json_object_get(j, "not_fused")), 4);
+	o = json_array_get(json_object_get(j, "reasons"), 0);
+	assert_string_equal(json_string_value(json_object_get(o, "name")), "no pattern");
+	assert_true(number(o, "count") == 3);
+	o = json_array_get(json_object_get(j, "not_fused"), 1);
+	assert_json_null(o, "pass");
+	json_decref(j);
+	rg_str_free(&s);
+	assert_int_equal(rg_report_compiler(&s, empty, &st), 0);
+	j = parse(rg_str_text(&s));
+	assert_json_null(j, "level");
+	assert_json_null(j, "steps");
+	json_decref(j);
+	rg_str_free(&s);
+	st = style(RG_FORMAT_TABLE, 80);
+	assert_int_equal(rg_report_compiler(&s, empty, &st), 0);
+	assert_non_null(strstr(rg_str_text(&s), "does not say which passes ran"));
+	rg_str_free(&s);
+	do {
+		rg_alloc_fail_at((uint64_t)++fails);
+		rc = rg_report_compiler(&s, a, &st);
+		rg_alloc_fail_at(0);
+		assert_true(rc == 0 || rc == -ENOMEM);
+		rg_str_free(&s);
+	} while (rc && fails < 1000);
+	assert_int_equal(rc, 0);
+	make_free(a);
+	make_free(empty);
+}
+
 static void test_golden(void **state)
 {
 	struct rg_analysis *a = make_plausible();
@@ -708,7 +766,8 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),        cmocka_unit_test(test_report_json),
+		cmocka_unit_test(test_golden),        cmocka_unit_test(test_compiler),
+		cmocka_unit_test(test_report_json),
 		cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_csv),           cmocka_unit_test(test_top),
 		cmocka_unit_test(test_colour),        cmocka_unit_test(test_runs),
