@@ -23,6 +23,9 @@
  * output is walked flat instead, and inputs that are neither contiguous nor one
  * element are laid out in a buffer; once for all when what they repeat fits it.
  *
+ * The output may be the memory of an input that has its shape and its size of element: of a
+ * piece, all is read before the last operation, and by that one element by element.
+ *
  * A program holds no pointer to data and may be run by several threads at once.
  */
 #ifndef RG_KERNELS_EWISE_H
@@ -45,8 +48,9 @@ struct rg_ew_args {
 	unsigned single;
 	float a, b;            /* parameters of the function */
 };
-/* out never overlaps an input. */
-typedef void rg_ew_fn(void *restrict out, const struct rg_ew_args *p, int64_t n);
+/* out overlaps no input, or is the same as one of those that are not `single`: element i of it
+ * is made of element i of that one alone. */
+typedef void rg_ew_fn(void *out, const struct rg_ew_args *p, int64_t n);
 
 struct rg_ew_op {
 	rg_ew_fn *fn;

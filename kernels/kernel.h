@@ -9,8 +9,8 @@
  *
  * Rules for a kernel function: no allocation, no system call, no static state;
  * scratch comes from the plan; every byte of every output is written; inputs
- * and outputs do not overlap unless the operator is RG_OP_VIEW and they are the
- * same pointer. Reference kernels run on the caller alone and are deterministic.
+ * and outputs do not overlap unless they are the same pointer, and the operator is
+ * RG_OP_VIEW or the kernel allows it (in_place). Reference kernels run on the caller alone and are deterministic.
  */
 #ifndef RG_KERNELS_KERNEL_H
 #define RG_KERNELS_KERNEL_H
@@ -73,6 +73,9 @@ struct rg_kernel {
 	/* Bit i: what run() needs of input i when that is constant, prepare() has taken;
 	 * its data may be gone (NULL) by then. */
 	uint32_t packs;
+	/* Bit i: output 0 may be the memory of input i, where both are of the same type and
+	 * shape and no other input is part of it. */
+	uint32_t in_place;
 	/* Declared traffic. NULL: unknown. */
 	void (*traffic)(const struct rg_call *c, struct rg_traffic *out);
 	/* Runs it. 0 or an error: only for what data can cause (an index out of

@@ -49,6 +49,7 @@ RG_INLINE float power(float x, float exponent)
 }
 
 #define POWER(EXPR) do { \
+		RG_EW_LOOP \
 		for (int64_t i = 0; i < n; i++) { \
 			const float x = a[i]; \
 \
@@ -56,7 +57,7 @@ RG_INLINE float power(float x, float exponent)
 		} \
 	} while (0)
 
-static void power_row(float *restrict y, const float *restrict a, float exponent, int64_t n)
+static void power_row(float *y, const float *a, float exponent, int64_t n)
 {
 	if (exponent == 2)
 		POWER(x * x);
@@ -72,29 +73,31 @@ static void power_row(float *restrict y, const float *restrict a, float exponent
 		POWER(power(x, exponent));
 }
 
-static void pow_f32(void *restrict out, const struct rg_ew_args *p, int64_t n)
+static void pow_f32(void *out, const struct rg_ew_args *p, int64_t n)
 {
-	const float *restrict a = p->in[0], *restrict b = p->in[1];
-	float *restrict y = out;
+	const float *a = p->in[0], *b = p->in[1];
+	float *y = out;
 
 	if (p->single == 2)
 		power_row(y, a, *b, n);
 	else
+		RG_EW_LOOP
 		for (int64_t i = 0; i < n; i++)
 			y[i] = power(a[i], b[i]);
 }
 
 /* Above 2^24 a whole number may not be a float. */
 #define WHOLE_EXPONENT(NAME, T) \
-	static void NAME(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	static void NAME(void *out, const struct rg_ew_args *p, int64_t n) \
 	{ \
-		const float *restrict a = p->in[0]; \
-		const T *restrict b = p->in[1]; \
-		float *restrict y = out; \
+		const float *a = p->in[0]; \
+		const T *b = p->in[1]; \
+		float *y = out; \
 \
 		if (p->single == 2 && *b >= -(1 << 24) && *b <= 1 << 24) \
 			power_row(y, a, (float)*b, n); \
 		else \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) \
 				y[i] = (float)pow((double)a[i], (double)b[p->single == 2 ? 0 : i]); \
 	}

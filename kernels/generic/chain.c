@@ -51,6 +51,6 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 static const struct rg_kernel kernels[] = {
 	{ .op_type = "Chain", .domain = RG_OWN_DOMAIN, .name = RG_LEVEL_NAME("loops"), .isa = RG_LEVEL_ISA,
 	  .rank = 20 + RG_LEVEL_RANK, .supports = supports, .prepared_bytes = prepared_bytes, .prepare = prepare,
-	  .traffic = traffic, .run = run },
+	  .in_place = UINT32_MAX, .traffic = traffic, .run = run },
 };
 RG_KERNEL_TABLE(RG_LEVEL_TABLE(chain), kernels);

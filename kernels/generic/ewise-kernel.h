@@ -23,7 +23,8 @@
 	}
 #define RG_EW_ENTRY(DOMAIN, OP, NAME) \
 	{ .op_type = OP, .domain = DOMAIN, .name = RG_LEVEL_NAME("loops"), .isa = RG_LEVEL_ISA, \
-	  .rank = 20 + RG_LEVEL_RANK, .supports = supports_##NAME, .traffic = traffic_##NAME, .run = run_##NAME },
+	  .rank = 20 + RG_LEVEL_RANK, .in_place = UINT32_MAX, .supports = supports_##NAME, .traffic = traffic_##NAME, \
+	  .run = run_##NAME },
 #define RG_EW_NODE(DOMAIN, OP, NAME) node_##NAME,
 
 #define RG_EW_FAMILY(FAMILY, LIST) \
@@ -33,6 +34,17 @@
 	RG_KERNEL_TABLE(RG_LEVEL_TABLE(FAMILY), kernels); \
 	const struct rg_ew_family RG_LEVEL_EWISE(FAMILY) = { &RG_LEVEL_TABLE(FAMILY), nodes }
 
+/*
+ * Before the loop of a row function: iterations do not depend on each other. Output and
+ * input may be one memory (rg_ew_fn), so `restrict` would not be true, and
+ * without either compilers look for overlaps as it runs.
+ */
+#ifdef __clang__
+#define RG_EW_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define RG_EW_LOOP _Pragma("GCC ivdep")
+#endif
+
 /* Accepted sets of one-element operands (rg_ew_op.accepts). */
 enum {
 	RG_EW_ROWS = 1 << 0,
@@ -41,12 +53,13 @@ enum {
 
 /* A row function of two operands of type T, x and z, with result R. */
 #define RG_EW_PAIR(NAME, T, R, EXPR) \
-	static void NAME(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	static void NAME(void *out, const struct rg_ew_args *p, int64_t n) \
 	{ \
-		const T *restrict a = p->in[0], *restrict b = p->in[1]; \
-		R *restrict y = out; \
+		const T *a = p->in[0], *b = p->in[1]; \
+		R *y = out; \
 \
 		if (p->single == 0) { \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) { \
 				const T x = a[i], z = b[i]; \
 \
@@ -55,6 +68,7 @@ enum {
 		} else if (p->single == 2) { \
 			const T z = *b; \
 \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) { \
 				const T x = a[i]; \
 \
@@ -63,6 +77,7 @@ enum {
 		} else { \
 			const T x = *a; \
 \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) { \
 				const T z = b[i]; \
 \

@@ -8,12 +8,13 @@
 RG_EW_PAIR(add, float, float, x + z)
 
 #define ROW(NAME, EXPR) \
-	static void row_##NAME(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	static void row_##NAME(void *out, const struct rg_ew_args *p, int64_t n) \
 	{ \
-		const float *restrict x = p->in[0], a = p->a; \
-		float *restrict y = out; \
+		const float *x = p->in[0], a = p->a; \
+		float *y = out; \
 \
 		(void)a; \
+		RG_EW_LOOP \
 		for (int64_t i = 0; i < n; i++) { \
 			float v = x[i]; \
 \

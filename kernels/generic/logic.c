@@ -17,11 +17,12 @@ RG_EW_PAIR(and_bool, uint8_t, uint8_t, (x != 0) & (z != 0))
 RG_EW_PAIR(or_bool, uint8_t, uint8_t, (x | z) != 0)
 RG_EW_PAIR(xor_bool, uint8_t, uint8_t, !x != !z)
 
-static void not_bool(void *restrict out, const struct rg_ew_args *p, int64_t n)
+static void not_bool(void *out, const struct rg_ew_args *p, int64_t n)
 {
-	const uint8_t *restrict x = p->in[0];
-	uint8_t *restrict y = out;
+	const uint8_t *x = p->in[0];
+	uint8_t *y = out;
 
+	RG_EW_LOOP
 	for (int64_t i = 0; i < n; i++)
 		y[i] = !x[i];
 }
@@ -68,32 +69,36 @@ static int node_not(struct rg_ew *e, const struct rg_call *c, const int *in)
 
 /* Both choices are read before the condition, so that the loop vectorises. */
 #define WHERE(SUFFIX, T) \
-	static void where_##SUFFIX(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	static void where_##SUFFIX(void *out, const struct rg_ew_args *p, int64_t n) \
 	{ \
-		const uint8_t *restrict c = p->in[0]; \
-		const T *restrict a = p->in[1], *restrict b = p->in[2]; \
+		const uint8_t *c = p->in[0]; \
+		const T *a = p->in[1], *b = p->in[2]; \
 		const T va = *a, vb = *b; \
-		T *restrict y = out; \
+		T *y = out; \
 \
 		if (p->single == 0) \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) { \
 				const T x = a[i], z = b[i]; \
 \
 				y[i] = c[i] ? x : z; \
 			} \
 		else if (p->single == 2) \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) { \
 				const T z = b[i]; \
 \
 				y[i] = c[i] ? va : z; \
 			} \
 		else if (p->single == 4) \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) { \
 				const T x = a[i]; \
 \
 				y[i] = c[i] ? x : vb; \
 			} \
 		else \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) \
 				y[i] = c[i] ? va : vb; \
 	}

@@ -14,14 +14,15 @@
 
 /* v is the element, a and b the parameters. */
 #define ROW(NAME, R, EXPR) \
-	static void row_##NAME(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	static void row_##NAME(void *out, const struct rg_ew_args *p, int64_t n) \
 	{ \
-		const float *restrict x = p->in[0]; \
+		const float *x = p->in[0]; \
 		const float a = p->a, b = p->b; \
-		R *restrict y = out; \
+		R *y = out; \
 \
 		(void)a; \
 		(void)b; \
+		RG_EW_LOOP \
 		for (int64_t i = 0; i < n; i++) { \
 			float v = x[i]; \
 \
@@ -71,15 +72,17 @@ static bool is_moderate(const float *x, int64_t n)
 }
 
 #define WAVE(NAME, QUARTER, LIBM) \
-	static void row_##NAME(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	static void row_##NAME(void *out, const struct rg_ew_args *p, int64_t n) \
 	{ \
-		const float *restrict x = p->in[0]; \
-		float *restrict y = out; \
+		const float *x = p->in[0]; \
+		float *y = out; \
 \
 		if (is_moderate(x, n)) \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) \
 				y[i] = rg_vsincosf(x[i], QUARTER); \
 		else \
+			RG_EW_LOOP \
 			for (int64_t i = 0; i < n; i++) \
 				y[i] = LIBM(x[i]); \
 	}
@@ -151,11 +154,12 @@ static int node_is_inf(struct rg_ew *e, const struct rg_call *c, const int *in)
 
 /* ---- Clip: bounds are attributes before version 11, optional scalars from then on ---- */
 
-static void row_clip(void *restrict out, const struct rg_ew_args *p, int64_t n)
+static void row_clip(void *out, const struct rg_ew_args *p, int64_t n)
 {
-	const float *restrict x = p->in[0], lo = *(const float *)p->in[1], hi = *(const float *)p->in[2];
-	float *restrict y = out;
+	const float *x = p->in[0], lo = *(const float *)p->in[1], hi = *(const float *)p->in[2];
+	float *y = out;
 
+	RG_EW_LOOP
 	for (int64_t i = 0; i < n; i++) {
 		float v = AT_LEAST(x[i], lo);
 

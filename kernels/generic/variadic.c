@@ -13,14 +13,14 @@ RG_EW_PAIR(min_i64, int64_t, int64_t, x < z ? x : z)
 RG_EW_PAIR(sum_f32, float, float, x + z)
 RG_EW_PAIR(divide_f32, float, float, x / z)
 
-static void copy_4(void *restrict out, const struct rg_ew_args *p, int64_t n)
+static void copy_4(void *out, const struct rg_ew_args *p, int64_t n)
 {
-	memcpy(out, p->in[0], (size_t)n * 4);
+	memmove(out, p->in[0], (size_t)n * 4);
 }
 
-static void copy_8(void *restrict out, const struct rg_ew_args *p, int64_t n)
+static void copy_8(void *out, const struct rg_ew_args *p, int64_t n)
 {
-	memcpy(out, p->in[0], (size_t)n * 8);
+	memmove(out, p->in[0], (size_t)n * 8);
 }
 
 /* Before version 8 there was no broadcasting; the shapes are then the same. */

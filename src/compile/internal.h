@@ -26,6 +26,10 @@ int rg_plan_lower(struct builder *b, struct rg_error *err);
 int rg_plan_count_steps(const struct rg_graph *g);
 /* embed.c: values that lie inside others, so that nothing is cut out or joined. Takes steps out. */
 int rg_plan_embed(struct builder *b, struct rg_error *err);
+/* in-place.c: outputs that take over the memory of an input. Needs live ranges, which it cuts. */
+int rg_plan_take_over(struct rg_plan *p, struct rg_error *err);
+/* The last step at which the memory of a value is in use, by it or by what takes it over. */
+int rg_plan_memory_last(const struct rg_plan *p, int value);
 /* lifetime.c: live ranges, then places in the arena. Needs scratch sizes. */
 int rg_plan_allocate(struct builder *b, struct rg_error *err);
 /* edges.c: true data dependencies between steps. */
@@ -48,10 +52,16 @@ static inline int rg_plan_root(const struct rg_plan *p, int value)
 	return p->tensors[value].alias_of >= 0 ? p->tensors[value].alias_of : value;
 }
 
-/* Does it have memory of its own in the arena? */
+/* Does it lie in the arena by itself, or over another value, and not inside of one? */
 static inline bool rg_plan_needs_memory(const struct rg_plan_tensor *t)
 {
 	return t->place == RG_PLACE_ARENA && t->alias_of < 0;
+}
+
+/* Does it begin a buffer of the arena? */
+static inline bool rg_plan_begins_buffer(const struct rg_plan_tensor *t)
+{
+	return rg_plan_needs_memory(t) && t->over < 0;
 }
 
 /*

@@ -1,8 +1,9 @@
 /*
  * Live ranges over steps, and the arena. A value lives from the step that makes
  * it to the last step that reads it or a view of it; a graph output lives to
- * the end; scratch lives in its step alone. Both ends are inclusive, so a
- * step's outputs never share memory with its inputs.
+ * the end; scratch lives in its step alone. Both ends are inclusive, so a step's
+ * outputs share no memory with its inputs, except where one takes an input's over
+ * (in-place.c).
  */
 #include "compile/internal.h"
 
@@ -100,10 +101,13 @@ int rg_plan_allocate(struct builder *b, struct rg_error *err)
 	if (!buffers)
 		return rg_error_nomem(err, cap * sizeof(*buffers));
 	live_ranges(p);
+	rc = b->opt->keep_inputs ? 0 : rg_plan_take_over(p, err);
+	if (rc)
+		goto out;
 	for (i = 0; i < p->n_tensors; i++)
-		if (rg_plan_needs_memory(&p->tensors[i]))
+		if (rg_plan_begins_buffer(&p->tensors[i]))
 			buffers[n++] = rg_plan_buffer(p->tensors[i].size_bytes, p->tensors[i].first_step,
-						      p->tensors[i].last_step, RG_ARENA_ALIGN_BYTES);
+						      rg_plan_memory_last(p, i), RG_ARENA_ALIGN_BYTES);
 	for (i = 0; i < p->n_steps; i++)
 		if (p->steps[i].scratch_bytes > 0)
 			buffers[n++] = rg_plan_buffer(p->steps[i].scratch_bytes, i, i, RG_ARENA_ALIGN_BYTES);
@@ -116,14 +120,21 @@ int rg_plan_allocate(struct builder *b, struct rg_error *err)
 	p->peak_step = -1;
 	if (!rc && n > 0)
 		rc = find_peak(buffers, n, p->n_steps, &p->peak_step, err);
-	for (i = n = 0; i < p->n_tensors; i++)
-		if (rg_plan_needs_memory(&p->tensors[i]))
-			p->tensors[i].offset_bytes = buffers[n++].offset_bytes;
+	for (i = n = 0; i < p->n_tensors; i++) {
+		int k = i;
+
+		if (!rg_plan_begins_buffer(&p->tensors[i]))
+			continue;
+		for (; k >= 0; k = p->tensors[k].handed_to)
+			p->tensors[k].offset_bytes = buffers[n].offset_bytes;
+		n++;
+	}
 	for (i = 0; i < p->n_steps; i++)
 		if (p->steps[i].scratch_bytes > 0)
 			p->steps[i].scratch_offset_bytes = buffers[n++].offset_bytes;
-	rg_free(buffers);
 	copy_to_aliases(p);
+out:
+	rg_free(buffers);
 	return rc;
 }
 
@@ -142,6 +153,40 @@ static int report_overlap(const struct rg_plan *p, const struct placed *a, struc
 
 	return rg_error_at(err, "%s '%s' at %lld of the arena", a->value >= 0 ? "value" : "scratch of", what,
 			   (long long)a->from);
+}
+
+/* Does the step write its first output over this memory, with a kernel that may, of a value like it? */
+static bool overwrites(const struct rg_plan *p, const struct rg_step *s, int k)
+{
+	int root = rg_plan_root(p, s->in[k]), out = s->n_out > 0 ? s->out[0] : -1;
+	const struct rg_plan_tensor *from = &p->tensors[s->in[k]], *to;
+
+	if (out < 0 || p->tensors[out].over != root || !s->kernel)
+		return false;
+	to = &p->tensors[out];
+	return s->kernel->in_place >> k & 1 && from->offset_bytes == to->offset_bytes && from->dtype == to->dtype &&
+	       rg_shape_equal(&from->shape, &to->shape);
+}
+
+static int check_reads(const struct rg_plan *p, struct rg_error *err)
+{
+	int i, k;
+
+	for (i = 0; i < p->n_steps; i++) {
+		const struct rg_step *s = &p->steps[i];
+
+		for (k = 0; k < s->n_in; k++) {
+			const struct rg_plan_tensor *t = s->in[k] >= 0 ? &p->tensors[s->in[k]] : NULL;
+
+			if (!t || t->place != RG_PLACE_ARENA || (t->first_step <= i && i <= t->last_step) ||
+			    overwrites(p, s, k))
+				continue;
+			rg_error_set(err, -EFAULT, "value '%s' is not alive where it is read",
+				     p->graph->values[s->in[k]].name);
+			return rg_error_at(err, "node '%s'", p->graph->nodes[s->node].name);
+		}
+	}
+	return 0;
 }
 
 int rg_plan_check(const struct rg_plan *p, struct rg_error *err)
@@ -184,5 +229,5 @@ int rg_plan_check(const struct rg_plan *p, struct rg_error *err)
 		}
 	}
 	rg_free(all);
-	return rc;
+	return rc ? rc : check_reads(p, err);
 }

@@ -82,6 +82,8 @@ static int name_steps(struct survey *s, struct rg_error *err)
 static int add_value(struct survey *s, int value, struct rg_error *err)
 {
 	const struct rg_plan_tensor *t = &s->p->tensors[value];
+	bool tflm = s->o->planner == RG_PLANNER_TFLM; /* which writes over nothing */
+	int last = tflm ? t->last_step + (t->handed_to >= 0) : rg_plan_memory_last(s->p, value);
 	struct rg_memory_buffer *q = &s->m->buffers[s->m->n_buffers];
 	int maker = s->maker[value];
 	char shape[160];
@@ -90,10 +92,10 @@ static int add_value(struct survey *s, int value, struct rg_error *err)
 					.dtype = rg_dtype_name(t->dtype),
 					.shape = copy(s, rg_shape_text(shape, &t->shape), err),
 					.made_by = maker >= 0 ? s->m->step_types[maker] : "",
-					.first_step = t->first_step, .last_step = t->last_step };
+					.first_step = t->first_step, .last_step = last };
 	if (!q->name || !q->shape)
 		return err->code;
-	s->b[s->m->n_buffers] = rg_plan_buffer(t->size_bytes, t->first_step, t->last_step, s->m->align_bytes);
+	s->b[s->m->n_buffers] = rg_plan_buffer(t->size_bytes, t->first_step, last, s->m->align_bytes);
 	s->b[s->m->n_buffers].offset_bytes = t->place == RG_PLACE_ARENA ? t->offset_bytes : -1;
 	q->size_bytes = s->b[s->m->n_buffers++].size_bytes;
 	return 0;
@@ -115,14 +117,14 @@ static void add_scratch(struct survey *s, int step)
 static int list_buffers(struct survey *s, struct rg_error *err)
 {
 	const struct rg_plan *p = s->p;
-	bool inputs = s->o->planner == RG_PLANNER_TFLM;
+	bool tflm = s->o->planner == RG_PLANNER_TFLM;
 	int i, rc = 0;
 
 	for (i = 0; i < p->n_tensors && !rc; i++) {
 		const struct rg_plan_tensor *t = &p->tensors[i];
-		bool is_input = inputs && t->place == RG_PLACE_INPUT && t->alias_of < 0 && t->first_step >= 0;
+		bool is_input = tflm && t->place == RG_PLACE_INPUT && t->alias_of < 0 && t->first_step >= 0;
 
-		if (rg_plan_needs_memory(t) || is_input)
+		if (tflm ? rg_plan_needs_memory(t) || is_input : rg_plan_begins_buffer(t))
 			rc = add_value(s, i, err);
 	}
 	for (i = 0; i < p->n_steps && !rc && s->o->planner == RG_PLANNER_RIDGE; i++)

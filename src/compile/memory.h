@@ -8,7 +8,8 @@
  * memory planner does (tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc):
  * sizes rounded up to 16 bytes, by size, the earlier one first among equals, each at
  * the lowest gap between those alive at the same time. Inputs of the model lie in its
- * arena too; scratch of ridge's kernels does not, since it has kernels of its own.
+ * arena too; scratch of ridge's kernels does not, since it has kernels of its own, and
+ * nothing is written in place.
  */
 #ifndef RG_COMPILE_MEMORY_H
 #define RG_COMPILE_MEMORY_H
@@ -31,7 +32,8 @@ struct rg_memory_options {
 };
 
 struct rg_memory_buffer {
-	const char *name;       /* of the value, or of the node whose scratch it is */
+	const char *name;       /* of the value, of the first of those that take it over one from the
+	                           other, or of the node whose scratch it is */
 	const char *made_by;    /* operator type; "" an input of the model */
 	const char *dtype, *shape; /* "" for scratch */
 	bool scratch;

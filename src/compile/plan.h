@@ -42,6 +42,9 @@ struct rg_plan_options {
 	 * kernels of all their readers have packed them, and what was only folded into
 	 * others. The graph can be planned once then. */
 	bool release;
+	/* No step writes over an input that nothing else reads (in-place.c): for tests, and for
+	 * looking at what every step read. */
+	bool keep_inputs;
 };
 
 enum rg_place {
@@ -61,6 +64,8 @@ struct rg_plan_tensor { /* one for each value of the graph */
 	const void *data;       /* CONST */
 	int alias_of;           /* value whose memory this is or lies in (never an alias itself), or -1 */
 	int64_t part_bytes;     /* where in that memory it begins; included in offset_bytes and data */
+	int over;               /* value whose memory this takes over where its first step writes it, or -1 */
+	int handed_to;          /* the other way around: whose memory it is from that step on, or -1 */
 	int first_step, last_step; /* live range of the memory over steps, inclusive, all aliases
 	                              included; outputs live to the end; -1: no step touches it */
 };
@@ -99,6 +104,7 @@ struct rg_plan {
 	struct rg_step *steps;
 	int n_views;                    /* nodes that became aliases */
 	int *views;                     /* their node indices */
+	int n_in_place;                 /* steps that write over an input */
 	int n_dynamic;                  /* steps on the dynamic path */
 	int n_unsupported;              /* steps that cannot run: the plan is for analysis only */
 	struct rg_pass_log passes;      /* what the graph passes did and declined */
@@ -143,7 +149,8 @@ int rg_plan_make(struct rg_graph *g, const struct rg_plan_options *opt, struct r
 void rg_plan_free(struct rg_plan *p);
 /*
  * Proves that no two things alive at the same step (values, scratch) share a
- * byte of the arena, and that each lies inside it. 0, or -EFAULT naming two of
+ * byte of the arena, that each lies inside it, and that what a step reads is alive
+ * then, or is what the step may write over and does. 0, or -EFAULT naming one or two of
  * them. Quadratic: for tests and for looking into a suspicion.
  */
 int rg_plan_check(const struct rg_plan *p, struct rg_error *err);

@@ -57,7 +57,7 @@ static int describe_values(struct builder *b, struct rg_error *err)
 		struct rg_plan_tensor *t = &b->plan->tensors[i];
 		const struct rg_value *v = &g->values[i];
 
-		t->alias_of = t->first_step = t->last_step = -1;
+		t->alias_of = t->over = t->handed_to = t->first_step = t->last_step = -1;
 		t->place = v->dynamic ? RG_PLACE_DYNAMIC : RG_PLACE_UNUSED;
 		if (!v->shaped)
 			continue;

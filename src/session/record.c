@@ -318,6 +318,7 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	rg_facts_integer(&f, "plan.steps", plan->n_steps, "", model, "kernel calls an inference");
 	rg_facts_integer(&f, "plan.steps_before", plan->n_steps_before, "", model, "the same at --optimize 0");
 	rg_facts_integer(&f, "plan.views", plan->n_views, "", model, "nodes that became aliases");
+	rg_facts_integer(&f, "plan.in_place", plan->n_in_place, "", model, "steps that write over an input");
 	rg_facts_integer(&f, "plan.folded", plan->n_folded, "", model, "nodes computed at plan time");
 	rg_facts_integer(&f, "plan.dead", plan->n_dead, "", model, "nodes that no output needs");
 	rg_facts_integer(&f, "plan.dynamic", plan->n_dynamic, "", model,

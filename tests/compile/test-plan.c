@@ -34,12 +34,16 @@ static void test_chain(void **state)
 	assert_int_equal(plan_value(p, "a")->first_step, 0);
 	assert_int_equal(plan_value(p, "a")->last_step, 2);
 	assert_int_equal(plan_value(p, "b")->first_step, 1);
-	assert_int_equal(plan_value(p, "b")->last_step, 2);
 	assert_int_equal(plan_value(p, "d")->last_step, 3);
-	/* a, b and c live together at step 2; d reuses the place of one of them */
-	assert_int_equal(p->arena_lower_bound_bytes, 3 * 256);
-	assert_int_equal(p->arena_bytes, 3 * 256);
-	assert_int_equal(p->peak_step, 2);
+	/* a and b live together from step 1 on; c takes over the memory of b at step 2, and d that of c */
+	assert_int_equal(plan_value(p, "b")->last_step, 1);
+	assert_int_equal(plan_value(p, "c")->over, rg_graph_find_value(g, "b"));
+	assert_int_equal(plan_value(p, "d")->over, rg_graph_find_value(g, "c"));
+	assert_int_equal(plan_value(p, "b")->offset_bytes, plan_value(p, "d")->offset_bytes);
+	assert_int_equal(p->n_in_place, 2);
+	assert_int_equal(p->arena_lower_bound_bytes, 2 * 256);
+	assert_int_equal(p->arena_bytes, 2 * 256);
+	assert_int_equal(p->peak_step, 1);
 	assert_int_equal(p->n_edges, 4);
 	assert_int_equal(p->edges[0].from_step, 0);
 	assert_int_equal(p->edges[0].to_step, 1);
@@ -422,12 +426,23 @@ static void test_checker(void **state)
 	make_input(g, "x", RG_F32, "64");
 	make_node(g, "Relu", "x", "a");
 	make_node(g, "Neg", "a", "b");
+	make_node(g, "Abs", "a", "c");
 	make_output(g, "b");
+	make_output(g, "c");
 	make_finish(g);
 	p = make_plan(g, 1);
 	a = rg_graph_find_value(g, "a");
 	p->tensors[a].offset_bytes = plan_value(p, "b")->offset_bytes;
 	assert_int_equal(rg_plan_check(p, &err), -EFAULT);
+	assert_non_null(strstr(err.message, "while both live"));
+	/* read where it is not alive, and not by what takes it over */
+	rg_error_clear(&err);
+	p->tensors[a].offset_bytes = plan_value(p, "c")->offset_bytes;
+	assert_int_equal(rg_plan_check(p, &err), 0);
+	p->tensors[rg_graph_find_value(g, "c")].over = -1;
+	assert_int_equal(rg_plan_check(p, &err), -EFAULT);
+	assert_non_null(strstr(err.message, "'a' is not alive"));
+	rg_error_clear(&err);
 	p->tensors[a].offset_bytes = p->arena_bytes;
 	assert_int_equal(rg_plan_check(p, &err), -EFAULT);
 	rg_plan_free(p);

@@ -108,9 +108,12 @@ static bool report(const struct args *a, const struct rg_kernel *k, const struct
 		printf(" # SKIP %s", !strcmp(k->name, "openblas") && !rg_blas_available() ? rg_blas_describe() :
 											     r->message);
 	printf("\n");
-	if (r->status == CK_PASSED)
-		printf("# %d cases, %d runs, %lld elements, %.2f of the bound at worst\n", r->cases, r->runs,
-		       (long long)r->elements, r->worst);
+	if (r->status == CK_PASSED) {
+		printf("# %d cases, %d runs", r->cases, r->runs);
+		if (r->in_place)
+			printf(" (%d of them over an input)", r->in_place);
+		printf(", %lld elements, %.2f of the bound at worst\n", (long long)r->elements, r->worst);
+	}
 	if (!ok)
 		printf("# %s\n", r->message);
 	if (r->status == CK_FAILED && r->what[0])

@@ -45,6 +45,7 @@ enum bug {
 	DROPS_A_TERM,
 	ADDS_A_TINY_TERM,        /* relative to the sum of magnitudes 1e-4 */
 	SUMS_IN_HALF,
+	NOT_IN_PLACE,            /* though it says so: it writes before it has read all */
 };
 /* Set before the child process of the harness starts. */
 static enum bug bug;
@@ -111,6 +112,8 @@ BUGGY static int run_relu(const struct rg_call *c, const struct rg_par *par, str
 	if (bug == RETURNS_ERROR)
 		return rg_error_set(err, -EINVAL, "no such luck");
 	crash();
+	if (bug == NOT_IN_PLACE)
+		memset(j.y, 0, (size_t)j.n * sizeof(float));
 	par->run(par, j.n, 1, work_relu, &j);
 	if (j.n < 1)
 		return 0;
@@ -143,7 +146,7 @@ static size_t relu_scratch(const struct rg_call *c, int lanes)
 }
 
 static const struct rg_kernel relu = { .op_type = "Relu", .domain = "", .name = "fake", .rank = 1, .supports = supports_relu,
-				       .scratch_bytes = relu_scratch, .run = run_relu };
+				       .in_place = 1, .scratch_bytes = relu_scratch, .run = run_relu };
 
 /* ---- MatMul of plain matrices, with packed weights ---- */
 
@@ -240,6 +243,7 @@ static const struct {
 	{ DROPS_A_TERM, &matmul, "the reference has", "" },
 	{ ADDS_A_TINY_TERM, &matmul, "the reference has", "" },
 	{ SUMS_IN_HALF, &matmul, "the reference has", "" },
+	{ NOT_IN_PLACE, &relu, "the reference has", "1 lane, in place of input 0" },
 };
 
 static void test_finds_bugs(void **state)
@@ -264,7 +268,8 @@ static void test_passes_right_ones(void **state)
 	check(&relu, NONE, 0, &r);
 	if (r.status != CK_PASSED)
 		fail_msg("Relu: %s (%s)", r.message, r.what);
-	assert_true(r.cases == 120 && r.runs == 360 && r.elements > 1000 && r.worst == 0);
+	/* on 1, 2 and 3 lanes, apart and over its input */
+	assert_true(r.cases == 120 && r.runs == 720 && r.in_place == 360 && r.elements > 1000 && r.worst == 0);
 	check(&matmul, NONE, 0, &r);
 	if (r.status != CK_PASSED)
 		fail_msg("MatMul: %s (%s)", r.message, r.what);

@@ -29,6 +29,7 @@ struct attempt {
 	struct guard out[NN_MAX_IO], scratch, prepared;
 	uint64_t packed;                      /* a hash of what prepare() wrote */
 	int lanes;
+	int over;                             /* input whose memory is output 0's; -1: none */
 };
 
 static bool fail(struct attempt *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -226,6 +227,8 @@ static bool call_kernel(struct attempt *a, struct rg_call *c, const struct rg_pa
 	for (int i = 0; c->prepared && i < a->t->node.n_in; i++)
 		if (a->k->packs >> i & 1 && a->planned[i].data)
 			a->given[i].data = NULL;
+	if (a->over >= 0)
+		a->given[a->over].data = c->out[0].data;
 	c->in = a->given;
 	if (a->k->run(c, par, &err))
 		return fail(a, "returned an error: %s", err.message);
@@ -245,7 +248,7 @@ static bool call_caught(struct attempt *a, struct rg_call *c, const struct rg_pa
 	return ok;
 }
 
-static bool attempt(struct attempt *a, int lanes)
+static bool attempt(struct attempt *a, int lanes, int over)
 {
 	/* Of bytes that a kernel leaves alone at least one pattern differs from what
 	 * should be there; the first is NaN. */
@@ -259,6 +262,7 @@ static bool attempt(struct attempt *a, int lanes)
 	char why[300];
 
 	a->lanes = lanes;
+	a->over = over;
 	memcpy(out, t->out, sizeof(out));
 	for (int o = 0; o < t->node.n_out; o++) {
 		size_t bytes = (size_t)rg_tensor_bytes(out[o].dtype, &out[o].shape), align = rg_dtype_bytes(out[o].dtype);
@@ -267,6 +271,8 @@ static bool attempt(struct attempt *a, int lanes)
 			return false;
 		out[o].data = a->out[o].data;
 	}
+	if (over >= 0 && a->out[0].size_bytes)
+		memcpy(out[0].data, t->in[over].data, a->out[0].size_bytes);
 	if (!call_caught(a, &c, lanes == 1 ? &rg_par_serial : &s.par, fills[lanes - 1]) || !all_intact(a))
 		return false;
 	if (hash_inputs(t) != inputs)
@@ -332,6 +338,18 @@ static bool make_want(struct attempt *a)
 	return true;
 }
 
+/* The next input after k over which the kernel says it may write output 0; -1: none. */
+static int next_over(const struct attempt *a, int k)
+{
+	const struct nn_case *t = a->t;
+
+	for (k++; k < t->node.n_in && k < 32; k++)
+		if (a->k->in_place >> k & 1 && t->in[k].data && t->in[k].dtype == t->out[0].dtype &&
+		    rg_shape_equal(&t->in[k].shape, &t->out[0].shape) && !(a->k->packs >> k & 1 && a->planned[k].data))
+			return k;
+	return -1;
+}
+
 /* false: failed. */
 static bool run_modes(struct attempt *a, const char *what)
 {
@@ -351,14 +369,22 @@ static bool run_modes(struct attempt *a, const char *what)
 			return false;
 		taken = true;
 		for (int lanes = 1; lanes <= MOST_LANES; lanes++) {
-			bool ok;
+			int over = -1;
 
-			snprintf(a->res->what, sizeof(a->res->what), "%.300s, %d lane%s%s", what, lanes, lanes > 1 ? "s" : "",
-				 mode ? ", weights known beforehand" : "");
-			ok = attempt(a, lanes);
-			free_attempt(a);
-			if (!ok)
-				return false;
+			do {
+				char place[40] = "";
+				bool ok;
+
+				if (over >= 0)
+					snprintf(place, sizeof(place), ", in place of input %d", over);
+				snprintf(a->res->what, sizeof(a->res->what), "%.300s, %d lane%s%s%s", what, lanes,
+					 lanes > 1 ? "s" : "", mode ? ", weights known beforehand" : "", place);
+				ok = attempt(a, lanes, over);
+				free_attempt(a);
+				if (!ok)
+					return false;
+				a->res->in_place += over >= 0;
+			} while ((over = next_over(a, over)) >= 0);
 		}
 	}
 	a->res->cases += taken;

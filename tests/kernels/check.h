@@ -10,7 +10,8 @@
  * lanes, and each time: outputs, scratch and packed weights lie between canaries
  * and full of a pattern that changes from run to run; inputs end at, or begin
  * behind, a page that cannot be read, and must not change; what a kernel has
- * packed (rg_kernel.packs) is not there when it runs. Every element of every
+ * packed (rg_kernel.packs) is not there when it runs. Where a kernel may write over an
+ * input (rg_kernel.in_place), it does that too, input by input. Every element of every
  * output is held against the reference within the bound of its family.
  */
 #ifndef RG_TESTS_KERNELS_CHECK_H
@@ -121,6 +122,7 @@ struct ck_result {
 	uint64_t seed;            /* of the case that failed */
 	char what[400];           /* the call, and how it was run */
 	int cases, runs;          /* cases that the kernel took; runs compared */
+	int in_place;             /* of those runs, the ones over an input */
 	int64_t elements;         /* compared */
 	double worst;             /* largest error, as a share of its bound */
 };
