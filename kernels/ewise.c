@@ -478,6 +478,7 @@ void rg_ew_traffic(const struct rg_ew *e, struct rg_traffic *out)
 
 static const struct rg_ew_family *const families[] = {
 	RG_EWISE_FAMILY_LIST(binary),
+	RG_EWISE_FAMILY_LIST(cast),
 	RG_EWISE_FAMILY_LIST(fused),
 	RG_EWISE_FAMILY_LIST(logic),
 	RG_EWISE_FAMILY_LIST(unary),

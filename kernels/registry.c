@@ -22,6 +22,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(attention_gqa),
 	RG_GENERIC_TABLE_LIST(attention_mha),
 	RG_GENERIC_TABLE_LIST(binary),
+	RG_GENERIC_TABLE_LIST(cast),
 	RG_GENERIC_TABLE_LIST(chain),
 	RG_GENERIC_TABLE_LIST(channelnorm),
 	RG_GENERIC_TABLE_LIST(conv),

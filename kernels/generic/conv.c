@@ -121,6 +121,13 @@ static bool cut_channels(struct job *j, int lanes)
 	return true;
 }
 
+/* A picture of one column is a row: one dimension written as two. Its pixels then lie behind each other. */
+static void as_row(struct rg_window *w)
+{
+	if (w->n == 2 && w->in[1] == 1 && w->kernel[1] == 1 && w->out[1] == 1 && !w->pad_begin[1] && !w->pad_end[1])
+		w->n = 1;
+}
+
 /* constant: the weights are packed at plan time. 0 or a negative errno. */
 static int setup(const struct rg_call *c, bool constant, int lanes, struct job *j, struct rg_error *err)
 {
@@ -131,6 +138,7 @@ static int setup(const struct rg_call *c, bool constant, int lanes, struct job *
 	memset(j, 0, sizeof(*j));
 	if ((rc = rg_window_conv(c->node, &c->in[0].shape, &c->in[1].shape, &j->w, err)))
 		return rc;
+	as_row(&j->w);
 	if ((rc = rg_plane_setup(w, &j->p, err)))
 		return rc;
 	if (w->group < 1 || __builtin_mul_overflow(w->c_in / w->group, w->kernel_count, &j->taps) || j->taps > INT32_MAX)

@@ -40,8 +40,7 @@ static bool is_candidate(const struct rg_match *m, int at)
 	if (!rg_match_open(m, at))
 		return false;
 	n = &g->nodes[at];
-	if (n->unsupported || n->n_out != 1 || n->out[0] < 0 || !n->op || n->op->kind != RG_KIND_ELEMENTWISE ||
-	    n->n_captured || strcmp(n->domain, RG_OWN_DOMAIN) == 0)
+	if (n->unsupported || n->n_out != 1 || n->out[0] < 0 || !rg_chain_may_hold(n) || n->n_captured || strcmp(n->domain, RG_OWN_DOMAIN) == 0)
 		return false;
 	for (int i = 0; i < n->n_attrs; i++)
 		if (n->attrs[i].type == RG_ATTR_TENSOR || n->attrs[i].type == RG_ATTR_GRAPH)

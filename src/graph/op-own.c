@@ -6,6 +6,7 @@
 #include "graph/own.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "graph/op-families.h"
 #include "graph/op-types.h"
@@ -106,6 +107,11 @@ static bool is_known(const struct rg_graph *g, int value)
 	return v && v->shaped && !v->dynamic && !v->from_outer && v->origin == RG_CONST_NONE;
 }
 
+bool rg_chain_may_hold(const struct rg_node *node)
+{
+	return node->op && (node->op->kind == RG_KIND_ELEMENTWISE || (!node->domain[0] && !strcmp(node->op_type, "Cast")));
+}
+
 const struct rg_graph *rg_chain_body(const struct rg_node *node)
 {
 	const struct rg_attr *a = rg_node_attr(node, "body");
@@ -120,7 +126,7 @@ const struct rg_graph *rg_chain_body(const struct rg_node *node)
 		const struct rg_node *n = &g->nodes[i];
 
 		if (n->n_out != 1 || !is_known(g, n->out[0]) || !rg_shape_equal(&g->values[n->out[0]].shape, &y->shape) ||
-		    !n->op || n->op->kind != RG_KIND_ELEMENTWISE)
+		    !rg_chain_may_hold(n))
 			return NULL;
 		for (int k = 0; k < n->n_in; k++)
 			if (n->in[k] >= 0 && !is_known(g, n->in[k]))

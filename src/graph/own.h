@@ -28,6 +28,8 @@ struct rg_finish {
 /* Of FusedConv and FusedGemm. NULL, or what is wrong, as a sentence. */
 const char *rg_own_finish(const struct rg_node *node, struct rg_finish *out);
 
+/* Whether a Chain may hold it: it computes each element of its output from one of each input. */
+bool rg_chain_may_hold(const struct rg_node *node);
 /* The body of a Chain, where it can be run: typed and shaped, one output, made by its last node, every
  * value between of that shape. NULL: it has none, or another, as a file might. */
 const struct rg_graph *rg_chain_body(const struct rg_node *node);
