@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/str.h"
 #include "graph/op.h"
@@ -91,7 +92,43 @@ static const struct rg_onnx_parts everything;
 struct source {
 	const struct rg_graph *g;
 	const struct rg_onnx_parts *parts;
+	int *order;                 /* n_values: all of them, in the order in which nodes read them */
 };
+
+static void put_in_order(int value, int *order, int *n, unsigned char *seen)
+{
+	if (value < 0 || seen[value])
+		return;
+	seen[value] = 1;
+	order[(*n)++] = value;
+}
+
+/* Constants stand in the order of their readers, so that what is read and written again is the same file. */
+static int source_begin(struct source *w, const struct rg_graph *g, const struct rg_onnx_parts *parts,
+			struct rg_error *err)
+{
+	size_t room = (size_t)g->n_values + 1;
+	unsigned char *seen = rg_calloc(room, 1);
+	int n = 0;
+
+	*w = (struct source){ g, parts, rg_calloc(room, sizeof(*w->order)) };
+	if (!seen || !w->order) {
+		rg_free(seen);
+		rg_free(w->order);
+		w->order = NULL;
+		return rg_error_nomem(err, room * sizeof(*w->order));
+	}
+	for (int i = 0; i < g->n_nodes; i++) {
+		for (int k = 0; k < g->nodes[i].n_in; k++)
+			put_in_order(g->nodes[i].in[k], w->order, &n, seen);
+		for (int k = 0; k < g->nodes[i].n_captured; k++)
+			put_in_order(g->nodes[i].captured[k], w->order, &n, seen);
+	}
+	for (int i = 0; i < g->n_values; i++)
+		put_in_order(i, w->order, &n, seen);
+	rg_free(seen);
+	return 0;
+}
 
 static bool node_is_written(const struct source *w, int node)
 {
@@ -150,14 +187,17 @@ static int graph_message(struct rg_str *s, const struct source *w, struct rg_err
 
 static int subgraph(struct rg_str *attr, const struct rg_graph *g, struct rg_error *err)
 {
-	struct source w = { g, &everything };
+	struct source w;
 	struct rg_str s = { 0 };
-	int rc = graph_message(&s, &w, err);
+	int rc = source_begin(&w, g, &everything, err);
 
+	if (!rc)
+		rc = graph_message(&s, &w, err);
 	if (rc)
 		rg_str_free(&s);
 	else
 		put_message(attr, onnx_AttributeProto_g_tag, &s);
+	rg_free(w.order);
 	return rc;
 }
 
@@ -249,7 +289,7 @@ static int check_graph(const struct source *w, struct rg_error *err)
 		if (!node_is_written(w, i))
 			continue;
 		for (int k = 0; k < n->n_attrs; k++)
-			if (n->attrs[k].g && check_graph(&(struct source){ n->attrs[k].g, &everything }, err))
+			if (n->attrs[k].g && check_graph(&(struct source){ n->attrs[k].g, &everything, NULL }, err))
 				return err->code;
 		if (check_node(w->g, n, err))
 			return err->code;
@@ -357,8 +397,8 @@ static int graph_body(struct rg_str *s, const struct source *w, struct rg_error 
 
 	put_text(s, onnx_GraphProto_name_tag, g->name && *g->name ? g->name : "graph");
 	for (int i = 0; i < g->n_values && !rc; i++)
-		if (is_constant_node(w, i))
-			rc = constant(s, &g->values[i], err);
+		if (is_constant_node(w, w->order[i]))
+			rc = constant(s, &g->values[w->order[i]], err);
 	for (int i = 0; i < g->n_nodes && !rc; i++)
 		if (node_is_written(w, i))
 			rc = node(s, g, &g->nodes[i], err);
@@ -392,10 +432,10 @@ static int graph_message(struct rg_str *s, const struct source *w, struct rg_err
 	int rc = graph_body(s, w, err);
 
 	for (int i = 0; i < w->g->n_values && !rc; i++) {
-		const struct rg_value *v = &w->g->values[i];
+		const struct rg_value *v = &w->g->values[w->order[i]];
 		int64_t bytes;
 
-		if (!is_initializer(w, i))
+		if (!is_initializer(w, w->order[i]))
 			continue;
 		rc = initializer_head(s, v, &bytes, err);
 		if (!rc && bytes)
@@ -439,12 +479,12 @@ static int write_out(FILE *f, const void *p, size_t n, struct rg_error *err)
 static int write_initializers(FILE *f, const struct source *w, struct rg_error *err)
 {
 	for (int i = 0; i < w->g->n_values; i++) {
-		const struct rg_value *v = &w->g->values[i];
+		const struct rg_value *v = &w->g->values[w->order[i]];
 		struct rg_str s = { 0 };
 		int64_t bytes;
 		int rc;
 
-		if (!is_initializer(w, i))
+		if (!is_initializer(w, w->order[i]))
 			continue;
 		rc = initializer_head(&s, v, &bytes, err);
 		if (!rc && s.failed)
@@ -544,11 +584,13 @@ static int write_file(const struct source *w, const char *path, const struct rg_
 int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *parts, const char *path,
 			struct rg_error *err)
 {
-	struct source w = { g, parts ? parts : &everything };
+	struct source w;
 	struct rg_str head = { 0 }, body = { 0 };
 	uint64_t graph_bytes = 0;
-	int rc = check_graph(&w, err);
+	int rc = source_begin(&w, g, parts ? parts : &everything, err);
 
+	if (!rc)
+		rc = check_graph(&w, err);
 	if (!rc)
 		rc = graph_body(&body, &w, err);
 	if (!rc)
@@ -563,6 +605,7 @@ int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *pa
 	}
 	if (!rc)
 		rc = write_file(&w, path, &head, &body, err);
+	rg_free(w.order);
 	rg_str_free(&head);
 	rg_str_free(&body);
 	return rc ? rg_error_at(err, "%s", path) : 0;
@@ -575,11 +618,13 @@ int rg_onnx_write(const struct rg_graph *g, const char *path, struct rg_error *e
 
 int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, char hex[65], struct rg_error *err)
 {
-	struct source w = { g, parts ? parts : &everything };
+	struct source w;
 	struct rg_str s = { 0 };
 	struct rg_sha256 *h = NULL;
-	int rc = graph_body(&s, &w, err);
+	int rc = source_begin(&w, g, parts ? parts : &everything, err);
 
+	if (!rc)
+		rc = graph_body(&s, &w, err);
 	for (int i = 0; i < g->n_values && !rc; i++)
 		if (is_initializer(&w, i))
 			rc = initializer_head(&s, &g->values[i], &(int64_t){ 0 }, err);
@@ -596,6 +641,7 @@ int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, 
 					      (size_t)raw_bytes(g->values[i].dtype, &g->values[i].shape));
 		rg_sha256_finish(h, hex);
 	}
+	rg_free(w.order);
 	rg_str_free(&s);
 	return rc;
 }
