@@ -645,3 +645,28 @@ int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, 
 	rg_str_free(&s);
 	return rc;
 }
+
+int rg_onnx_node_digest(const struct rg_graph *g, int at, char hex[65], struct rg_error *err)
+{
+	const struct rg_node *n = &g->nodes[at];
+	struct rg_str s = { 0 };
+	struct rg_sha256 *h = NULL;
+	int rc = node(&s, g, n, err);
+
+	if (!rc && !s.failed)
+		h = rg_sha256_new();
+	if (!rc && !h)
+		rc = rg_error_nomem(err, s.len);
+	if (!rc) {
+		rg_sha256_add(h, rg_str_text(&s), s.len);
+		for (int k = 0; k < n->n_in; k++) {
+			const struct rg_value *v = n->in[k] >= 0 ? &g->values[n->in[k]] : NULL;
+
+			if (v && v->origin == RG_CONST_FOLDED && v->producer < 0 && v->data)
+				rg_sha256_add(h, v->data, (size_t)raw_bytes(v->dtype, &v->shape));
+		}
+		rg_sha256_finish(h, hex);
+	}
+	rg_str_free(&s);
+	return rc;
+}

@@ -36,5 +36,7 @@ int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *pa
  * however large the weights.
  */
 int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, char hex[65], struct rg_error *err);
+/* The same of one node, with the constants that passes made for it. */
+int rg_onnx_node_digest(const struct rg_graph *g, int node, char hex[65], struct rg_error *err);
 
 #endif

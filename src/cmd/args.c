@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "compile/pass.h"
 #include "cmd/cmd.h"
+#include "graph/op.h"
 #include "graph/tensor.h"
 #include "sys/cpu.h"
 #include "sys/topology.h"
@@ -451,6 +452,11 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		return 0;
 	case RG_OPT_DISABLE:
 		return set_disabled(a, o, value, err);
+	case RG_OPT_OPSET:
+		if (!rg_parse_i64(value, 7, RG_ONNX_OPSET_NEWEST, &v))
+			return bad_value(o, value, "an opset from 7 to the newest known", err);
+		a->opset = (int)v;
+		return 0;
 	case RG_OPT_VERIFY:
 		a->verify = true;
 		return 0;

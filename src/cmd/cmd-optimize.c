@@ -32,7 +32,7 @@ static int show(struct rg_args *a, const struct rg_optimized *r, struct rg_error
 int rg_cmd_optimize(struct rg_args *a, struct rg_error *err)
 {
 	struct rg_optimize_options o = { .level = a->level < 0 ? 2 : a->level, .n_disabled = a->n_disabled,
-					 .disabled = a->disabled, .verify = a->verify };
+					 .disabled = a->disabled, .opset = a->opset, .verify = a->verify };
 	struct rg_optimized *r = NULL;
 
 	if (!a->output) {

@@ -18,7 +18,7 @@ enum rg_opt_id {
 	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL, RG_OPT_WITHOUT_KERNEL,
 	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_ROUNDS, RG_OPT_STATIC, RG_OPT_WHY, RG_OPT_COMPILER, RG_OPT_OPTIMIZE,
 	RG_OPT_CSV, RG_OPT_STRATEGY, RG_OPT_CAPACITY, RG_OPT_TIME_LIMIT, RG_OPT_PLANNER,
-	RG_OPT_LEVEL, RG_OPT_DISABLE, RG_OPT_VERIFY, RG_OPT_EXPLAIN, RG_OPT_HELP,
+	RG_OPT_LEVEL, RG_OPT_DISABLE, RG_OPT_VERIFY, RG_OPT_EXPLAIN, RG_OPT_OPSET, RG_OPT_HELP,
 	RG_OPT_COUNT
 };
 
@@ -60,6 +60,7 @@ struct rg_args {
 	int n_disabled;
 	const char **disabled;        /* --disable */
 	bool verify, explain;
+	int opset;                    /* --opset; 0 not given */
 	int n_positional;
 	const char *positional[RG_MAX_POSITIONAL];
 	bool stdout_tty, stderr_tty, colour;

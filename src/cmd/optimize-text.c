@@ -37,10 +37,9 @@ static int pass_table(struct rg_str *out, const struct rg_optimized *r, const st
 {
 	static const struct rg_column columns[] = {
 		{ "pass", RG_ALIGN_LEFT, 0, 0 }, { "level", RG_ALIGN_RIGHT, 0, 2 }, { "nodes\ngone", RG_ALIGN_RIGHT, 0, 0 },
-		{ "steps\nthen", RG_ALIGN_RIGHT, 0, 0 }, { "moved\nthen", RG_ALIGN_RIGHT, 0, 0 },
-		{ "saved", RG_ALIGN_RIGHT, 0, 0 }, { "what", RG_ALIGN_LEFT, 20, 1 },
+		{ "steps\nsaved", RG_ALIGN_RIGHT, 0, 0 }, { "not\nmoved", RG_ALIGN_RIGHT, 0, 0 },
+		{ "what", RG_ALIGN_LEFT, 20, 1 },
 	};
-	const struct rg_optimize_cost *last = &r->before;
 	struct rg_table t;
 	char num[48];
 	int rc;
@@ -48,18 +47,14 @@ static int pass_table(struct rg_str *out, const struct rg_optimized *r, const st
 	rg_table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (int i = 0; i < r->n_passes; i++) {
 		const struct rg_optimized_pass *p = &r->passes[i];
-		double saved = bytes_of(last) - bytes_of(&p->after);
-
 		if (!p->n_rewritten)
 			continue;
 		rg_table_add(&t, p->pass->name);
 		rg_table_addf(&t, "%d", p->pass->level);
 		rg_table_addf(&t, "%d", p->n_rewritten);
-		rg_table_addf(&t, "%d", p->after.steps);
-		rg_table_add(&t, rg_fmt_bytes(num, bytes_of(&p->after)));
-		rg_table_add(&t, rg_fmt_bytes(num, saved));
+		rg_table_addf(&t, "%d", p->steps_saved);
+		rg_table_add(&t, rg_fmt_bytes(num, p->bytes_known ? (double)p->bytes_saved : (double)NAN));
 		rg_table_add(&t, p->pass->what);
-		last = &p->after;
 	}
 	rc = rg_table_print(out, &t, st);
 	rg_table_free(&t);
@@ -133,6 +128,9 @@ int rg_optimize_explain(struct rg_str *out, const struct rg_optimized *r, const 
 			rg_str_printf(out, "left out: %s: %s\n", r->passes[i].pass->name, r->passes[i].left_out);
 	for (int i = 0; i < r->n_fixed; i++)
 		rg_str_printf(out, "fixed: %s is %" PRId64 ": %s\n", r->fixed[i].name, r->fixed[i].value, r->fixed[i].why);
+	if (r->n_pinned)
+		rg_str_printf(out, "left as they are: %d nodes that would become something else at other sizes, such as %s\n",
+			      r->n_pinned, r->pinned[0]);
 	if (r->n_dead)
 		rg_str_printf(out, "dropped: %d nodes that no output needs\n", r->n_dead);
 	if (r->opset_after != r->opset_before)
@@ -205,7 +203,8 @@ int rg_optimize_json(struct rg_str *out, const struct rg_optimized *r, const cha
 		rg_json_text(&j, o, "what", p->pass->what);
 		rg_json_int(&j, o, "level", p->pass->level);
 		rg_json_int(&j, o, "rewritten", p->n_rewritten);
-		put_cost(&j, o, "steps_after", "bytes_after", &p->after, true);
+		rg_json_put(&j, o, "steps_saved", json_integer(p->steps_saved));
+		rg_json_put(&j, o, "bytes_saved", p->bytes_known ? json_integer((json_int_t)p->bytes_saved) : json_null());
 		rg_json_text(&j, o, "left_out", p->left_out);
 	}
 	put_notes(&j, &r->log, "rewrites", false);
@@ -217,5 +216,8 @@ int rg_optimize_json(struct rg_str *out, const struct rg_optimized *r, const cha
 		rg_json_int(&j, o, "value", r->fixed[i].value);
 		rg_json_text(&j, o, "why", r->fixed[i].why);
 	}
+	list = rg_json_put(&j, j.root, "left_as_they_are", json_array());
+	for (int i = 0; i < r->n_pinned; i++)
+		rg_json_text(&j, list, NULL, r->pinned[i]);
 	return rg_json_finish(&j, out);
 }

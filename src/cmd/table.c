@@ -72,6 +72,8 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			   "run the model before and after every pass, and what was written"},
 	[RG_OPT_EXPLAIN] = {RG_OPT_EXPLAIN, "explain", 0, NULL, false,
 			    "say what was rewritten, what it saves, and what was not and why"},
+	[RG_OPT_OPSET] = {RG_OPT_OPSET, "opset", 0, "N", false,
+			  "opset that FILE may need at most (default: that of MODEL, or 17 where it is older)"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
@@ -202,9 +204,9 @@ const struct rg_cmd rg_cmds[] = {
 	 "What ridge itself does to a graph (docs/compiler.md) for whoever runs it elsewhere: operators that an "
 	 "exporter took apart, or that go into the weights of the one before them. Names, inputs, outputs and open "
 	 "dimensions stay. The opset is raised where a rewrite needs a younger one.\n"
-	 "Dimensions that the file leaves open stay open: the model is rewritten at two sizes of each, and what is not "
-	 "the same at both is left out. With --shape or --dim for all of them it is kept, and the dimensions that "
-	 "matter are fixed in FILE. --explain says which.\n"
+	 "Dimensions that the file leaves open stay open: the model is rewritten at two sizes of each, and nodes that "
+	 "would not become the same at both are left as they are. With --shape or --dim for all dimensions they are "
+	 "rewritten, and those that matter are fixed in FILE. --explain says which.\n"
 	 "--verify runs the model before and after every pass on inputs that are seeded, zeros, ones, large, tiny and "
 	 "denormal, and then what was written. Where an output differs by more than 1e-3 of its largest number "
 	 "(float32; 5e-3 with large inputs) the pass and the node are named, the exit status is 1, and nothing is written.\n"
@@ -212,7 +214,7 @@ const struct rg_cmd rg_cmds[] = {
 	 "ridge optimize det.onnx -o det-fast.onnx --verify --explain\n"
 	 "ridge optimize builtin:resnet50 -o resnet50.onnx --level 3\n"
 	 "ridge optimize det.onnx -o det-fast.onnx --disable hard-swish --shape x=1x3x640x640 --format json",
-	 O(OUTPUT) | O(LEVEL) | O(DISABLE) | O(VERIFY) | O(EXPLAIN) | O(SHAPE) | O(DIM) | O(INPUT) | O(INPUT_RANGE) |
+	 O(OUTPUT) | O(LEVEL) | O(DISABLE) | O(OPSET) | O(VERIFY) | O(EXPLAIN) | O(SHAPE) | O(DIM) | O(INPUT) | O(INPUT_RANGE) |
 		 O(SEED) | O(THREADS) | O(FORMAT) | O(QUIET) | O(HELP),
 	 "table json", rg_cmd_optimize},
 	{"tui", "[MODEL|RUN]", 0, 1, "look around in the terminal",

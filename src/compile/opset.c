@@ -95,7 +95,22 @@ static void set_input(struct move *m, int at, int value)
 	n->n_in = count;
 }
 
-/* Makes input `at` a new constant, named after node and parameter. */
+/* A constant of the graph that is the same already; -1: none. Models have the same axes many times. */
+static int find_constant(const struct rg_graph *g, enum rg_dtype t, const struct rg_shape *shape, const void *data,
+			 size_t bytes)
+{
+	for (int i = 0; i < g->n_values; i++) {
+		const struct rg_value *v = &g->values[i];
+
+		if (v->origin != RG_CONST_NONE && v->origin != RG_CONST_BOUND && v->producer < 0 && !v->from_outer &&
+		    !v->is_output && v->data && v->dtype == t && rg_shape_equal(&v->shape, shape) &&
+		    memcmp(v->data, data, bytes) == 0)
+			return i;
+	}
+	return -1;
+}
+
+/* Makes input `at` a constant, named after node and parameter where it is new. */
 static void set_constant(struct move *m, int at, const char *what, enum rg_dtype t, const struct rg_shape *shape,
 			 const void *data)
 {
@@ -107,6 +122,11 @@ static void set_constant(struct move *m, int at, const char *what, enum rg_dtype
 
 	if (m->dry || m->err->code)
 		return;
+	value = find_constant(m->g, t, shape, data, (size_t)bytes);
+	if (value >= 0) {
+		set_input(m, at, value);
+		return;
+	}
 	name = rg_alloc(size);
 	copy = rg_alloc_aligned(64, bytes ? (size_t)bytes : 64);
 	if (name && copy) {

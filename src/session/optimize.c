@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@
 
 #define BUILTIN "builtin:"
 
+/* Models of this opset run where most people deploy. */
+enum { USUAL_OPSET = 17 };
+
 /* A pass that is left out, and why: for its sizes, its opset. */
 struct left_out {
 	const struct rg_pass *pass;
@@ -39,6 +43,8 @@ struct work {
 	int n_out;
 	struct left_out *out;       /* room for every pass */
 	const char **disabled;      /* by the person, then those left out */
+	int64_t most_opset;
+	size_t cap_pinned;          /* of r->pinned */
 };
 
 /* What one rewriting of the model left behind. */
@@ -54,11 +60,13 @@ struct rewriting {
 	struct rg_graph *g;
 	struct rg_pass_log log;
 	int n_stages;
-	struct stage *stages;       /* room for every pass and one */
+	size_t cap_stages;
+	struct stage *stages;       /* one each time that a pass has done something */
 	bool check_opset;           /* whether what a pass leaves can be written */
 	struct rg_proof *proof;     /* NULL: nothing is run */
 	int limit;                  /* of rewrites; 0: none */
-	const struct rg_pass *until; /* the last pass that runs; NULL: all */
+	int stop_stage;             /* the graph is left as it is then; 0: never */
+	bool stopped;
 	const struct rg_pass *bad;  /* the pass behind which something was wrong */
 	int n_before_bad;           /* rewrites before it */
 	struct rg_difference difference;
@@ -364,10 +372,14 @@ static int needed_values(const struct rg_graph *g, unsigned char **out, struct r
 
 static int take_stage(struct rewriting *t, const struct rg_pass *pass, struct rg_error *err)
 {
-	struct stage *s = &t->stages[t->n_stages++];
+	struct stage *s = rg_grow(t->stages, &t->cap_stages, (size_t)t->n_stages + 1, sizeof(*s));
 	unsigned char *values = NULL;
 	int rc;
 
+	if (!s)
+		return rg_error_nomem(err, (size_t)t->n_stages * sizeof(*s));
+	t->stages = s;
+	s += t->n_stages++;
 	s->pass = pass;
 	s->n_rewritten = t->log.n_rewritten;
 	rc = needed_values(t->g, &values, err);
@@ -405,6 +417,11 @@ static int after_pass(void *ctx, const struct rg_pass *pass, struct rg_graph *g,
 		rg_error_clear(err);
 		return stop_at(t, pass);
 	}
+	if (!rc && t->check_opset && opset > t->w->most_opset) {
+		snprintf(t->opset_reason, sizeof(t->opset_reason), "opset: it makes operators of opset %" PRId64
+			 ", which --opset %" PRId64 " would allow", opset, opset);
+		return stop_at(t, pass);
+	}
 	if (!rc && t->proof) {
 		rc = rg_proof_hold(t->proof, g, &t->difference, err);
 		if (!rc && t->difference.wrong)
@@ -413,7 +430,13 @@ static int after_pass(void *ctx, const struct rg_pass *pass, struct rg_graph *g,
 		if (rc)
 			return rg_error_at(err, "after pass '%s'", pass->name);
 	}
-	return rc ? rc : take_stage(t, pass, err);
+	if (!rc)
+		rc = take_stage(t, pass, err);
+	if (!rc && t->stop_stage && t->n_stages > t->stop_stage) {
+		t->stopped = true;
+		rc = -ECANCELED;
+	}
+	return rc;
 }
 
 static bool is_disabled(const struct work *w, const struct rg_pass *pass)
@@ -430,24 +453,12 @@ static int rewrite(struct rewriting *t, bool second, struct rg_error *err)
 {
 	struct work *w = t->w;
 	struct rg_plan_options po;
-	const char **disabled = rg_calloc((size_t)w->o->n_disabled + 2 * (size_t)rg_pass_count() + 1, sizeof(*disabled));
-	int n = w->o->n_disabled + w->n_out, rc;
-	struct rg_pass_options ppo = { .level = w->o->level, .disabled = disabled, .portable = true, .limit = t->limit,
+	struct rg_pass_options ppo = { .level = w->o->level, .n_disabled = w->o->n_disabled + w->n_out,
+				       .disabled = w->disabled, .n_pinned = w->r->n_pinned,
+				       .pinned = w->r->pinned, .portable = true, .limit = t->limit,
 				       .after = after_pass, .after_ctx = t };
-	bool behind = false;
+	int rc;
 
-	t->stages = rg_calloc((size_t)rg_pass_count() + 1, sizeof(*t->stages));
-	if (!t->stages || !disabled) {
-		rg_free(disabled);
-		return rg_error_nomem(err, (size_t)rg_pass_count() * sizeof(*t->stages));
-	}
-	memcpy(disabled, w->disabled, (size_t)n * sizeof(*disabled));
-	for (int i = 0; i < rg_pass_count() && t->until; i++) {
-		if (behind)
-			disabled[n++] = rg_pass_at(i)->name;
-		behind = behind || rg_pass_at(i) == t->until;
-	}
-	ppo.n_disabled = n;
 	rc = open_bound(w, second, &t->g, err);
 	if (!rc)
 		rc = rg_fold_graph(t->g, plan_options(w, &po), err);
@@ -457,9 +468,8 @@ static int rewrite(struct rewriting *t, bool second, struct rg_error *err)
 		rc = take_stage(t, NULL, err);
 	if (!rc)
 		rc = rg_passes_run(t->g, &ppo, &t->log, err);
-	if (rc == -ECANCELED && t->bad)
+	if (rc == -ECANCELED && (t->bad || t->stopped))
 		rc = 0;
-	rg_free(disabled);
 	return rc;
 }
 
@@ -532,6 +542,126 @@ static int compare_second(struct work *w, const struct rewriting *a, int *stage,
 	return rc;
 }
 
+/* ---- which nodes depend on sizes ---- */
+
+struct named { const char *name; int node; };
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static struct named *sort_names(const struct rg_graph *g, struct rg_error *err)
+{
+	struct named *list = rg_calloc((size_t)g->n_nodes + 1, sizeof(*list));
+
+	if (!list) {
+		rg_error_nomem(err, (size_t)g->n_nodes * sizeof(*list));
+		return NULL;
+	}
+	for (int i = 0; i < g->n_nodes; i++)
+		list[i] = (struct named){ g->nodes[i].name, i };
+	qsort(list, (size_t)g->n_nodes, sizeof(*list), by_name);
+	return list;
+}
+
+static int pin(struct work *w, const char *name, struct rg_error *err)
+{
+	struct rg_optimized *r = w->r;
+	const char **p;
+
+	for (int i = 0; i < r->n_pinned; i++)
+		if (strcmp(r->pinned[i], name) == 0)
+			return 0;
+	p = rg_grow(r->pinned, &w->cap_pinned, (size_t)r->n_pinned + 1, sizeof(*p));
+	if (!p)
+		return rg_error_nomem(err, sizeof(*p));
+	r->pinned = p;
+	p[r->n_pinned] = rg_arena_strdup(r->arena, name);
+	if (!p[r->n_pinned])
+		return rg_error_nomem(err, strlen(name));
+	r->n_pinned++;
+	return 0;
+}
+
+/* Whether the last stage rewrote a node of that name, or something into it. */
+static bool was_rewritten(const struct rewriting *t, const char *name)
+{
+	const struct rg_pass_log *log = &t->log;
+	int begin = t->stages[t->n_stages - 2].n_rewritten, n = 0;
+
+	for (int i = 0; i < log->n_notes; i++)
+		if (!log->notes[i].decline && n++ >= begin &&
+		    (strcmp(log->notes[i].node, name) == 0 || strcmp(log->notes[i].into, name) == 0))
+			return true;
+	return false;
+}
+
+/* Pins what became this node: itself by its name, or one beside it, since a pass may make more than one of one. */
+static int pin_origin(struct work *w, const struct rewriting *t, int at, struct rg_error *err)
+{
+	const struct rg_graph *g = t->g;
+	const struct rg_node *n = &g->nodes[at];
+	int rc = 0;
+
+	if (was_rewritten(t, n->name))
+		return pin(w, n->name, err);
+	for (int k = 0; k < n->n_in && !rc; k++) {
+		int from = n->in[k] >= 0 ? g->values[n->in[k]].producer : -1;
+
+		if (from >= 0 && was_rewritten(t, g->nodes[from].name))
+			rc = pin(w, g->nodes[from].name, err);
+	}
+	for (int i = at + 1; i < g->n_nodes && !rc; i++)
+		for (int k = 0; k < g->nodes[i].n_in && !rc; k++)
+			if (n->n_out > 0 && g->nodes[i].in[k] == n->out[0] && n->out[0] >= 0 &&
+			    was_rewritten(t, g->nodes[i].name))
+				rc = pin(w, g->nodes[i].name, err);
+	return rc;
+}
+
+/* Pins where the nodes of `t` come from that `other` has not, or has in another way. */
+static int pin_others(struct work *w, const struct rewriting *t, const struct rewriting *other, struct rg_error *err)
+{
+	const struct rg_graph *a = t->g, *b = other->g;
+	struct named *names = sort_names(b, err);
+	int rc = names ? 0 : err->code;
+
+	for (int i = 0; i < a->n_nodes && !rc; i++) {
+		const struct named key = { a->nodes[i].name, i };
+		const struct named *same = bsearch(&key, names, (size_t)b->n_nodes, sizeof(key), by_name);
+		char da[65] = "", db[65] = "";
+
+		if (same) {
+			rc = rg_onnx_node_digest(a, i, da, err);
+			if (!rc)
+				rc = rg_onnx_node_digest(b, same->node, db, err);
+		}
+		if (!rc && (!same || strcmp(da, db) != 0))
+			rc = pin_origin(w, t, i, err);
+	}
+	rg_free(names);
+	return rc;
+}
+
+/* Looks at both graphs as they are behind that stage. *found: how many nodes were pinned. */
+static int pin_dependent(struct work *w, int stage, int *found, struct rg_error *err)
+{
+	struct rewriting a = { .w = w, .stop_stage = stage }, b = { .w = w, .stop_stage = stage };
+	int before = w->r->n_pinned, rc = rewrite(&a, false, err);
+
+	if (!rc)
+		rc = rewrite(&b, true, err);
+	if (!rc && a.stopped)
+		rc = pin_others(w, &a, &b, err);
+	if (!rc && b.stopped)
+		rc = pin_others(w, &b, &a, err);
+	rewriting_free(&a);
+	rewriting_free(&b);
+	*found = w->r->n_pinned - before;
+	return rc;
+}
+
 /* Fixes each size that the model depends on: alone, then what only shows together. */
 static int fix_what_matters(struct work *w, const struct rewriting *a, struct rg_error *err)
 {
@@ -583,7 +713,7 @@ static int settle(struct work *w, struct rewriting *a, struct rg_error *err)
 {
 	for (;;) {
 		const struct rg_pass *pass = NULL;
-		int stage = -1, rc;
+		int stage = -1, found = 0, rc;
 
 		*a = (struct rewriting){ .w = w, .check_opset = true };
 		rc = rewrite(a, false, err);
@@ -609,9 +739,12 @@ static int settle(struct work *w, struct rewriting *a, struct rg_error *err)
 				     "rewritten");
 			return rg_error_hint(err, "use --level 0");
 		}
-		if (stage == 0)
+		if (stage == 0) {
 			w->keep_branches = true; /* an If takes another branch */
-		else
+			continue;
+		}
+		rc = pin_dependent(w, stage, &found, err);
+		if (!rc && !found)
 			rc = leave_out(w, pass, "what it rewrites depends on sizes that the file leaves open; --shape "
 						"or --dim fix them", err);
 		if (rc)
@@ -654,7 +787,7 @@ static int bisect(struct work *w, const struct rewriting *bad, struct rg_proof *
 	while (wrong - right > 1 && !rc) {
 		int middle = right + (wrong - right) / 2;
 
-		t = (struct rewriting){ .w = w, .proof = proof, .limit = middle, .until = bad->bad };
+		t = (struct rewriting){ .w = w, .proof = proof, .limit = middle };
 		rc = rewrite(&t, false, err);
 		if (!rc && t.bad)
 			wrong = middle;
@@ -664,11 +797,11 @@ static int bisect(struct work *w, const struct rewriting *bad, struct rg_proof *
 	}
 	if (rc)
 		return rc;
-	t = (struct rewriting){ .w = w, .proof = proof, .limit = wrong, .until = bad->bad };
+	t = (struct rewriting){ .w = w, .proof = proof, .limit = wrong };
 	rc = rewrite(&t, false, err);
 	/* a pass that does not heed the limit shows all that it did */
 	if (!rc)
-		rc = tell_wrong(t.bad ? &t : bad, bad->bad, err);
+		rc = t.bad ? tell_wrong(&t, t.bad, err) : tell_wrong(bad, bad->bad, err);
 	rewriting_free(&t);
 	return rc;
 }
@@ -762,39 +895,44 @@ static int write_graph(struct work *w, struct rg_graph *g, const char *path, str
 	return rc;
 }
 
+static void report_pass(const struct work *w, const struct rewriting *a, struct rg_optimized_pass *p)
+{
+	if (p->pass->internal)
+		p->left_out = "it makes operators that only ridge's own executor knows";
+	else if (is_disabled(w, p->pass))
+		p->left_out = "--disable";
+	for (int i = 0; i < w->n_out; i++)
+		if (w->out[i].pass == p->pass)
+			p->left_out = w->out[i].why;
+	p->bytes_known = true;
+	for (int i = 1; i < a->n_stages; i++) {
+		const struct stage *then = &a->stages[i], *before = then - 1;
+
+		if (then->pass != p->pass)
+			continue;
+		p->n_rewritten += then->n_rewritten - before->n_rewritten;
+		p->steps_saved += before->cost.steps - then->cost.steps;
+		p->bytes_saved += before->cost.bytes - then->cost.bytes;
+		p->bytes_known = p->bytes_known && before->cost.bytes >= 0 && then->cost.bytes >= 0;
+	}
+}
+
 /* What people read: which passes there were, what each did. */
 static int report(struct work *w, struct rewriting *a, struct rg_error *err)
 {
 	struct rg_optimized *r = w->r;
-	int n_before = 0;
 
 	r->passes = rg_arena_alloc(r->arena, (size_t)rg_pass_count() + 1, sizeof(*r->passes));
 	r->fixed = rg_arena_alloc(r->arena, (size_t)w->sizes.n + 1, sizeof(*r->fixed));
 	if (!r->passes || !r->fixed)
 		return rg_error_nomem(err, (size_t)rg_pass_count() * sizeof(*r->passes));
-	r->before = r->after = a->stages[0].cost;
+	r->before = a->stages[0].cost;
+	r->after = a->stages[a->n_stages - 1].cost;
 	for (int k = 0; k < rg_pass_count(); k++) {
-		struct rg_optimized_pass *p = &r->passes[r->n_passes++];
-
-		*p = (struct rg_optimized_pass){ .pass = rg_pass_at(k), .after = r->after };
-		if (p->pass->level > r->level) {
-			r->n_passes--;
+		if (rg_pass_at(k)->level > r->level)
 			continue;
-		}
-		if (p->pass->internal)
-			p->left_out = "it makes operators that only ridge's own executor knows";
-		else if (is_disabled(w, p->pass))
-			p->left_out = "--disable";
-		for (int i = 0; i < w->n_out; i++)
-			if (w->out[i].pass == p->pass)
-				p->left_out = w->out[i].why;
-		for (int i = 1; i < a->n_stages; i++) {
-			if (a->stages[i].pass != p->pass)
-				continue;
-			p->n_rewritten = a->stages[i].n_rewritten - n_before;
-			n_before = a->stages[i].n_rewritten;
-			r->after = p->after = a->stages[i].cost;
-		}
+		r->passes[r->n_passes] = (struct rg_optimized_pass){ .pass = rg_pass_at(k) };
+		report_pass(w, a, &r->passes[r->n_passes++]);
 	}
 	for (int i = 0; i < w->sizes.n; i++) {
 		const struct rg_open_size *s = &w->sizes.v[i];
@@ -882,6 +1020,9 @@ static int optimize(struct work *w, const char *path, struct rg_error *err)
 	if (rc)
 		return rc;
 	r->opset_before = rg_graph_opset(r->model->graph, "");
+	w->most_opset = w->o->opset ? w->o->opset : USUAL_OPSET;
+	if (w->most_opset < r->opset_before)
+		w->most_opset = r->opset_before;
 	r->n_nodes_before = r->model->graph->n_nodes;
 	r->weight_bytes_before = rg_graph_weight_bytes(r->model->graph);
 	if (r->level > 0)
@@ -930,6 +1071,7 @@ void rg_optimized_free(struct rg_optimized *r)
 	if (!r)
 		return;
 	rg_pass_log_free(&r->log);
+	rg_free(r->pinned);
 	rg_model_free(r->model);
 	rg_arena_free(r->arena);
 	rg_free(r);

@@ -3,8 +3,8 @@
  *
  * The passes of src/compile run on the graph at some size of its open dimensions, and
  * once more at another. Where both end in the same model it holds for every size, and the
- * dimensions stay open. A pass that differs is left out, or, where a person has given
- * the sizes, those that matter are fixed in the file.
+ * dimensions stay open. Nodes that become something else at the other size are left as they
+ * are, or, where a person has given the sizes, those that matter are fixed in the file.
  */
 #ifndef RG_SESSION_OPTIMIZE_H
 #define RG_SESSION_OPTIMIZE_H
@@ -18,6 +18,7 @@ struct rg_optimize_options {
 	int level;                  /* 0: written as it was read; 1, 2: standard operators; 3: ONNX Runtime's too */
 	int n_disabled;
 	const char *const *disabled; /* names of passes */
+	int64_t opset;              /* that FILE may need at most; 0: the model's own, or 17 */
 	bool verify;                /* run it before and after every pass, and as it was written */
 };
 
@@ -30,7 +31,9 @@ struct rg_optimize_cost {
 struct rg_optimized_pass {
 	const struct rg_pass *pass;
 	int n_rewritten;            /* nodes that became part of others */
-	struct rg_optimize_cost after;
+	int steps_saved;            /* by it; what it leaves to others is theirs */
+	int64_t bytes_saved;        /* that steps read and wrote */
+	bool bytes_known;
 	const char *left_out;       /* why it did not run, though the level takes it; NULL: it ran */
 };
 
@@ -52,6 +55,8 @@ struct rg_optimized {
 	struct rg_pass_log log;     /* what was done and declined */
 	int n_fixed;
 	struct rg_optimized_size *fixed;
+	int n_pinned;               /* nodes left as they are: what they become depends on open sizes */
+	const char **pinned;
 	bool verified;
 	double worst;               /* largest difference that verifying found, of the largest number of an output,
 	                               large inputs not counted */

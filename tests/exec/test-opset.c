@@ -203,6 +203,28 @@ static void test_nothing(void **state)
 	rg_graph_free(g);
 }
 
+/* Two nodes with the same axes share a constant. */
+static void test_shared(void **state)
+{
+	struct rg_graph *g = make_graph_of(11);
+	struct rg_error e = RG_ERROR_INIT;
+
+	make_input(g, "x", RG_F32, "1x2");
+	for (int i = 0; i < 2; i++) {
+		struct rg_attr axes = LIST("axes", 0);
+
+		make_node_attrs(g, "Squeeze", "x", i ? "b" : "a", 1, &axes);
+	}
+	make_node(g, "Add", "a,b", "c");
+	make_node(g, "HardSwish", "c", "y");
+	g->nodes[g->n_nodes - 1].opset = 14;
+	make_output(g, "y");
+	make_finish(g);
+	assert_int_equal(rg_opset_raise(g, &e), 0);
+	assert_int_equal(g->nodes[0].in[1], g->nodes[1].in[1]);
+	rg_graph_free(g);
+}
+
 /* A Squeeze in both branches of an If. */
 static void test_subgraph(void **state)
 {
@@ -263,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_subgraph),
 		cmocka_unit_test(test_allocation_failures),
 	};
