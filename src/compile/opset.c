@@ -535,11 +535,14 @@ static int set_opset(struct rg_graph *g, int64_t opset, struct rg_error *err)
 	return rg_graph_set_opset(g, "", opset, err);
 }
 
-int rg_opset_raise(struct rg_graph *g, struct rg_error *err)
+int rg_opset_raise(struct rg_graph *g, int64_t least, struct rg_error *err)
 {
-	int64_t opset;
-	int rc = rg_opset_needed(g, &opset, err);
+	int64_t opset = rg_graph_opset(g, "");
+	int rc;
 
+	find_needed(g, &opset);
+	opset = opset < least ? least : opset;
+	rc = carry_all(g, opset, true, err);
 	if (!rc)
 		rc = carry_all(g, opset, false, err);
 	if (!rc)

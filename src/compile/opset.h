@@ -17,10 +17,11 @@
  */
 int rg_opset_needed(const struct rg_graph *g, int64_t *opset, struct rg_error *err);
 /*
- * Carries every node of a finished graph and its subgraphs to that opset: attributes that
+ * Carries every node of a finished graph and its subgraphs to that opset, or to `least` where that is
+ * more: attributes that
  * have become inputs since (axes, pads, bounds) get a constant, what was the default of an
  * old version and is no more is written out. On failure the graph is only fit to be freed.
  */
-int rg_opset_raise(struct rg_graph *g, struct rg_error *err);
+int rg_opset_raise(struct rg_graph *g, int64_t least, struct rg_error *err);
 
 #endif

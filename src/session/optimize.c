@@ -43,6 +43,8 @@ struct work {
 	int n_out;
 	struct left_out *out;       /* room for every pass */
 	const char **disabled;      /* by the person, then those left out */
+	int64_t opset;              /* that the passes need: the model is carried to it before they begin, so that
+	                               they see what that leaves */
 	int64_t most_opset;
 	size_t cap_pinned;          /* of r->pinned */
 };
@@ -462,6 +464,8 @@ static int rewrite(struct rewriting *t, bool second, struct rg_error *err)
 	rc = open_bound(w, second, &t->g, err);
 	if (!rc)
 		rc = rg_fold_graph(t->g, plan_options(w, &po), err);
+	if (!rc && w->opset > rg_graph_opset(t->g, ""))
+		rc = rg_opset_raise(t->g, w->opset, err);
 	if (!rc)
 		rc = drop_unneeded(t->g, &t->log.n_dead, err);
 	if (!rc)
@@ -714,6 +718,7 @@ static int settle(struct work *w, struct rewriting *a, struct rg_error *err)
 	for (;;) {
 		const struct rg_pass *pass = NULL;
 		int stage = -1, found = 0, rc;
+		int64_t opset = 0;
 
 		*a = (struct rewriting){ .w = w, .check_opset = true };
 		rc = rewrite(a, false, err);
@@ -724,6 +729,14 @@ static int settle(struct work *w, struct rewriting *a, struct rg_error *err)
 			rewriting_free(a);
 			if (rc)
 				return rc;
+			continue;
+		}
+		rc = rg_opset_needed(a->g, &opset, err);
+		if (rc)
+			return rc;
+		if (opset > w->opset) {
+			w->opset = opset;
+			rewriting_free(a);
 			continue;
 		}
 		if (!any_varies(w))
@@ -1020,6 +1033,7 @@ static int optimize(struct work *w, const char *path, struct rg_error *err)
 	if (rc)
 		return rc;
 	r->opset_before = rg_graph_opset(r->model->graph, "");
+	w->opset = r->opset_before;
 	w->most_opset = w->o->opset ? w->o->opset : USUAL_OPSET;
 	if (w->most_opset < r->opset_before)
 		w->most_opset = r->opset_before;
@@ -1028,7 +1042,7 @@ static int optimize(struct work *w, const char *path, struct rg_error *err)
 	if (r->level > 0)
 		rc = rewrite_model(w, err);
 	if (!rc)
-		rc = rg_opset_raise(r->model->graph, err);
+		rc = rg_opset_raise(r->model->graph, 0, err);
 	if (rc)
 		return rg_error_at(err, "%s", w->o->session.model);
 	r->opset_after = rg_graph_opset(r->model->graph, "");

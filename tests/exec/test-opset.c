@@ -100,7 +100,7 @@ static void raise_to(struct rg_graph *g, int64_t want)
 	rg_plan_free(make_plan(g, 1)); /* types and shapes */
 	assert_int_equal(rg_opset_needed(g, &opset, &err), 0);
 	assert_int_equal(opset, want);
-	if (rg_opset_raise(g, &err))
+	if (rg_opset_raise(g, 0, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(g->opsets[0].version, want);
 	for (int i = 0; i < g->n_nodes; i++) {
@@ -174,7 +174,7 @@ static void refused(const struct old *o, int target, const char *why)
 	if (!strstr(err.message, why) || !strstr(err.message, o->op))
 		fail_msg("%s", err.message);
 	assert_true(err.hint[0] != 0);
-	assert_int_equal(rg_opset_raise(g, &err), RG_ENOTSUP_MODEL);
+	assert_int_equal(rg_opset_raise(g, 0, &err), RG_ENOTSUP_MODEL);
 	rg_graph_free(g);
 }
 
@@ -198,8 +198,12 @@ static void test_nothing(void **state)
 
 	assert_int_equal(rg_opset_needed(g, &opset, &err), 0);
 	assert_int_equal(opset, 17); /* Identity of 18 is that of 16 */
-	assert_int_equal(rg_opset_raise(g, &err), 0);
+	assert_int_equal(rg_opset_raise(g, 0, &err), 0);
 	assert_int_equal(g->opsets[0].version, 17);
+	/* but where somebody wants more */
+	assert_int_equal(rg_opset_raise(g, 19, &err), 0);
+	assert_int_equal(g->opsets[0].version, 19);
+	assert_int_equal(g->nodes[1].version, 19);
 	rg_graph_free(g);
 }
 
@@ -220,7 +224,7 @@ static void test_shared(void **state)
 	g->nodes[g->n_nodes - 1].opset = 14;
 	make_output(g, "y");
 	make_finish(g);
-	assert_int_equal(rg_opset_raise(g, &e), 0);
+	assert_int_equal(rg_opset_raise(g, 0, &e), 0);
 	assert_int_equal(g->nodes[0].in[1], g->nodes[1].in[1]);
 	rg_graph_free(g);
 }
@@ -248,7 +252,7 @@ static void test_subgraph(void **state)
 	make_output(g, "y");
 	make_output(g, "z");
 	make_finish(g);
-	assert_int_equal(rg_opset_raise(g, &err), 0);
+	assert_int_equal(rg_opset_raise(g, 0, &err), 0);
 	for (int i = 0; i < 2; i++) {
 		const struct rg_graph *body = g->nodes[0].attrs[i].g;
 
@@ -269,7 +273,7 @@ static void test_allocation_failures(void **state)
 		struct rg_graph *g = make_old(&slice, 14);
 
 		rg_alloc_fail_at((uint64_t)++fails);
-		rc = rg_opset_raise(g, &err);
+		rc = rg_opset_raise(g, 0, &err);
 		rg_alloc_fail_at(0);
 		if (rc)
 			assert_int_equal(rc, -ENOMEM);
