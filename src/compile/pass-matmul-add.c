@@ -149,6 +149,7 @@ static int add_around(struct rg_graph *g, const struct rg_node *n, int last_out,
 	rc = rg_graph_add_node(g, "", "Reshape", NULL, 2, list, 1, in, 0, NULL, err);
 	if (rc < 0)
 		return rc;
+	g->nodes[rc].opset = rg_rewrite_opset(g, n, 5);
 	for (int i = 0; i < y.rank; i++)
 		full[i] = i == y.rank - 2 ? -1 : y.dim[i];
 	result.dim[1] = y.dim[y.rank - 1];
@@ -158,6 +159,8 @@ static int add_around(struct rg_graph *g, const struct rg_node *n, int last_out,
 	if (list[1] < 0)
 		return list[1];
 	rc = rg_graph_add_node(g, "", "Reshape", NULL, 2, list, 1, &last_out, 0, NULL, err);
+	if (rc >= 0)
+		g->nodes[rc].opset = rg_rewrite_opset(g, n, 5);
 	return rc < 0 ? rc : 0;
 }
 

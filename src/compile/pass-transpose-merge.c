@@ -343,6 +343,7 @@ static int go_through_reshape(struct mover *t, int at, struct rg_error *err)
 	rc = rg_graph_add_node(g, "", "Reshape", n.name, 2, list, 1, &made, 0, NULL, err);
 	if (rc < 0)
 		return rc;
+	g->nodes[rc].opset = rg_rewrite_opset(g, &n, 5);
 	t->m->gone[at] = 1;
 	g->values[made].producer = rc;
 	from.base = made;

@@ -20,6 +20,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_matmul_flat,
 	&rg_pass_transpose_merge,
 	&rg_pass_reshape_merge,
+	&rg_pass_pad_merge,
 	&rg_pass_conv_affine,
 	&rg_pass_conv_epilogue,
 	&rg_pass_epilogue,

@@ -458,6 +458,124 @@ static void test_common(void **state)
 	}
 }
 
+/* ---- pads ---- */
+
+enum { PAD_CONV, PAD_OWN, PAD_VIEW, PAD_MEAN, PAD_MEAN_COUNTED, PAD_MAX, PAD_MAX_RELU, PAD_SLICE, N_PADS_GO,
+       PAD_ONE = N_PADS_GO, PAD_CHANNEL, PAD_REFLECT, PAD_MEAN_OWN, PAD_MAX_ZERO, PAD_WIDE, PAD_CROP, PAD_SAME_SIDE,
+       PAD_SECOND, PAD_GIVEN, N_PADS };
+
+/* Pad and what reads it; those before N_PADS_GO go, the others are declined. */
+static struct rg_graph *make_pad(uint64_t i)
+{
+	static const int64_t two[] = { 3, 3 }, own[] = { 1, 0, 1, 1 }, some[] = { 0, 0, 1, 2, 0, 0, 0, 1 }, channel[] = { 0, 1, 0, 0, 0, 0, 0, 0 },
+			     wide[] = { 0, 0, 3, 0, 0, 0, 0, 0 }, crop[] = { 0, 0, -1, 0, 0, 0, 0, 0 }, end[] = { 0, 0, 0, 0, 0, 0, 2, 0 },
+			     begin[] = { 0, 0, 2, 0, 0, 0, 0, 0 }, three[] = { 0, 1, 0, 0, 0, 2 };
+	bool conv = i <= PAD_VIEW || i == PAD_ONE || i == PAD_CHANNEL || i == PAD_REFLECT || i == PAD_CROP || i == PAD_SECOND ||
+		    i == PAD_GIVEN, slice = i == PAD_SLICE || i == PAD_SAME_SIDE, max = i == PAD_MAX || i == PAD_MAX_RELU ||
+		    i == PAD_MAX_ZERO || i == PAD_WIDE;
+	struct rg_attr attrs[4] = { ints_attr("kernel_shape", 2, two) }, mode = { .name = "mode", .type = RG_ATTR_STRING, .s = "reflect",
+										    .s_len = 7 };
+	struct rg_graph *g = make_graph();
+	const char *from = "a", *to = "p";
+	int n = 1;
+
+	make_input(g, "x", RG_F32, i == PAD_VIEW ? "4x6x5" : "1x4x6x5");
+	make_node(g, i == PAD_MAX_RELU ? "Relu" : "Sin", "x", "a");
+	make_floats(g, "lowest", "", FLOATS(-INFINITY));
+	make_floats(g, "one", "", FLOATS(1));
+	if (slice) {
+		make_ints(g, "from", 1, INTS(2));
+		make_ints(g, "end", 1, INTS(99));
+		make_ints(g, "axis", 1, INTS(2));
+		make_node(g, "Slice", "a,from,end,axis", "s");
+		from = "s";
+	}
+	if (i == PAD_GIVEN)
+		make_input(g, "pads", RG_I64, "8");
+	else
+		make_ints(g, "pads", i == PAD_VIEW ? 6 : 8, i == PAD_VIEW ? three : i == PAD_CHANNEL ? channel : i == PAD_WIDE ? wide :
+			  i == PAD_CROP ? crop : i == PAD_SLICE ? end : i == PAD_SAME_SIDE ? begin : some);
+	{
+		char in[40];
+
+		snprintf(in, sizeof(in), "%s,pads%s", from, i == PAD_MAX ? ",lowest" : i == PAD_ONE ? ",one" : "");
+		make_node_attrs(g, "Pad", in, "p", i == PAD_REFLECT, &mode);
+	}
+	if (i == PAD_VIEW) {
+		make_ints(g, "first", 1, INTS(0));
+		make_node(g, "Unsqueeze", "p,first", "p1");
+		to = "p1";
+	}
+	if (conv) {
+		char in[40];
+
+		random_floats(g, "w", i == PAD_CHANNEL ? "4x5x3x3" : "4x4x3x3", i == PAD_CHANNEL ? 180 : 144, i, -0.5f);
+		if (i == PAD_OWN)
+			attrs[n++] = ints_attr("pads", 4, own);
+		snprintf(in, sizeof(in), "%s,w", to);
+		make_node_attrs(g, "Conv", in, "y", n, attrs);
+	} else if (slice) {
+		make_node(g, "Cos", "p", "y");
+	} else {
+		if (i == PAD_MEAN_COUNTED || i == PAD_MEAN_OWN)
+			attrs[n++] = ints_attr("pads", 4, own);
+		if (i == PAD_MEAN_COUNTED)
+			attrs[n++] = int_attr("count_include_pad", 1);
+		make_node_attrs(g, max ? "MaxPool" : "AveragePool", "p", "y", n, attrs);
+	}
+	if (i == PAD_SECOND)
+		make_node(g, "Exp", "p", "z"), make_output(g, "z");
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static const int64_t *given_pads(void)
+{
+	static const int64_t v[] = { 0, 0, 1, 1, 0, 0, 0, 0 };
+
+	return v;
+}
+
+static const struct rg_tensor *value_of(void *ctx, const char *name)
+{
+	static struct rg_tensor t;
+
+	t = (struct rg_tensor){ RG_I64, { 1, { 8 } }, (void *)given_pads() };
+	return strcmp(name, "pads") ? NULL : &t;
+}
+
+static void test_pads(void **state)
+{
+	for (uint64_t i = 0; i < N_PADS; i++) {
+		struct rg_graph *g = make_pad(i);
+		struct rg_plan_options po = { .lanes = 1, .input_value = value_of };
+		struct rg_pass_options o = { .level = 1 };
+		struct rg_pass_log log = { 0 };
+		struct rg_error err = RG_ERROR_INIT;
+		int done = 0, declined = 0;
+
+		if (rg_fold_graph(g, &po, &err))
+			fail_msg("case %d: %s: %s", (int)i, err.where, err.message);
+		assert_int_equal(rg_passes_run(g, &o, &log, &err), 0);
+		for (int k = 0; k < log.n_notes; k++) {
+			if (strcmp(log.notes[k].pass, "pad-merge"))
+				continue;
+			done += !log.notes[k].decline;
+			declined += log.notes[k].decline != 0;
+			if (log.notes[k].decline)
+				assert_int_equal(log.notes[k].decline, i == PAD_SECOND ? RG_DECLINE_SECOND_CONSUMER :
+						 i == PAD_GIVEN ? RG_DECLINE_NOT_CONSTANT : RG_DECLINE_ATTRIBUTE);
+		}
+		if (done != (i < N_PADS_GO) || declined != (i >= N_PADS_GO))
+			fail_msg("case %d: %d merged, %d declined", (int)i, done, declined);
+		rg_pass_log_free(&log);
+		rg_graph_free(g);
+		if (i != PAD_GIVEN)
+			compare(make_pad, i, 1, 0, NULL);
+	}
+}
+
 /* ---- what is declined ---- */
 
 struct planted {
@@ -858,6 +976,7 @@ int main(void)
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_common),
+		cmocka_unit_test(test_pads),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_no_pattern),
 		cmocka_unit_test(test_random),
