@@ -89,6 +89,9 @@ static int json(struct rg_str *out, const struct rg_memory *m, const char *model
 	rg_json_int(&j, j.root, "arena_bytes", m->height_bytes);
 	rg_json_int(&j, j.root, "lower_bound_bytes", m->bound_bytes);
 	rg_json_num(&j, j.root, "ratio", over_bound(m, m->height_bytes));
+	rg_json_text(&j, j.root, "order", m->reordered ? "memory" : "graph");
+	rg_json_int(&j, j.root, "graph_order_lower_bound_bytes",
+		    m->graph_order_bound_bytes > 0 ? m->graph_order_bound_bytes : -1);
 	list = rg_json_put(&j, j.root, "strategies", json_array());
 	for (int i = 0; i < m->n_tries; i++) {
 		o = rg_json_put(&j, list, NULL, json_object());
@@ -153,6 +156,14 @@ static void header(struct rg_str *out, const struct rg_memory *m, const char *mo
 		      rg_fmt_bytes(num[0], (double)m->height_bytes), m->height_bytes, m->made_by,
 		      over_bound(m, m->height_bytes), rg_fmt_bytes(num[1], (double)m->bound_bytes));
 	line(out, st, "arena", &s);
+	if (m->graph_order_bound_bytes > 0) {
+		if (m->reordered)
+			rg_str_printf(&s, "for memory; in that of the graph at least %s ~ (%" PRId64 " bytes) are alive",
+				      rg_fmt_bytes(num[0], (double)m->graph_order_bound_bytes), m->graph_order_bound_bytes);
+		else
+			rg_str_add(&s, "of the graph; no other was found that has less alive at its peak");
+		line(out, st, "order", &s);
+	}
 	if (m->peak_step >= 0)
 		rg_str_printf(&s, "at step %d of %d, '%s' (%s)", m->peak_step, m->n_steps, m->step_names[m->peak_step],
 			      m->step_types[m->peak_step]);

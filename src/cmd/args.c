@@ -441,6 +441,11 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 			return bad_value(o, value, "a time such as 60s, 500ms or 2m, at most a day", err);
 		a->time_limit_ns = (int64_t)ns;
 		return 0;
+	case RG_OPT_ORDER:
+		if (strcmp(value, "memory") != 0 && strcmp(value, "graph") != 0)
+			return bad_value(o, value, "an order: graph or memory", err);
+		s->order_for_memory = strcmp(value, "memory") == 0;
+		return 0;
 	case RG_OPT_PLANNER:
 		if (!rg_planner_parse(value, &a->planner))
 			return bad_value(o, value, "a planner: ridge or tflm", err);

@@ -74,11 +74,13 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			    "say what was rewritten, what it saves, and what was not and why"},
 	[RG_OPT_OPSET] = {RG_OPT_OPSET, "opset", 0, "N", false,
 			  "opset that FILE may need at most (default: that of MODEL, or 17 where it is older)"},
+	[RG_OPT_ORDER] = {RG_OPT_ORDER, "order", 0, "NAME", false,
+			  "order of the steps: graph (default), or memory, where another one lowers the peak"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
 #define RUNNING (O(THREADS) | O(SEED) | O(INPUT) | O(INPUT_RANGE) | O(SHAPE) | O(DIM) | O(KERNEL) | \
-		 O(WITHOUT_KERNEL) | O(ISA) | O(OPTIMIZE))
+		 O(WITHOUT_KERNEL) | O(ISA) | O(OPTIMIZE) | O(ORDER))
 #define RECORDING (RUNNING | O(ITERATIONS) | O(DURATION) | O(WARMUP) | O(TAG))
 #define READING (O(DB) | O(QUIET) | O(HELP))
 
@@ -121,6 +123,8 @@ const struct rg_cmd rg_cmds[] = {
 	 "run are planned all the same. With --capacity it says where a memory of that size first spills: "
 	 "the first step, in order, at which something ends above it. docs/compiler.md explains the strategies; "
 	 "--format csv writes the buffers as --csv reads them.\n"
+	 "--order memory looks for an order of the steps that has less alive at its peak, takes it where there is one, "
+	 "and says what the bound was before.\n"
 	 "--planner tflm places as TensorFlow Lite Micro does: inputs in the arena as well, sizes rounded up to 16, "
 	 "scratch of ridge's kernels left out.\n"
 	 "--csv FILE places buffers without a model, one a line below the line id,lower,upper,size that names the "

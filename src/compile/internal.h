@@ -32,6 +32,10 @@ int rg_plan_take_over(struct rg_plan *p, struct rg_error *err);
 int rg_plan_memory_last(const struct rg_plan *p, int value);
 /* lifetime.c: live ranges, then places in the arena. Needs scratch sizes. */
 int rg_plan_allocate(struct builder *b, struct rg_error *err);
+/* The largest sum of bytes alive at once, in units of the alignment, with the steps as they are now. */
+int rg_plan_load(struct builder *b, int64_t *load_bytes, struct rg_error *err);
+/* order.c: puts steps into the order that has least alive at its peak, where one is found. */
+int rg_plan_order(struct builder *b, struct rg_error *err);
 /* edges.c: true data dependencies between steps. */
 int rg_plan_edges(struct builder *b, struct rg_error *err);
 

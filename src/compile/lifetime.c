@@ -24,6 +24,9 @@ static void live_ranges(struct rg_plan *p)
 {
 	int s, k, i;
 
+	for (i = 0; i < p->n_tensors; i++)
+		p->tensors[i].first_step = p->tensors[i].last_step = p->tensors[i].over = p->tensors[i].handed_to = -1;
+	p->n_in_place = 0;
 	for (s = 0; s < p->n_steps; s++) {
 		for (k = 0; k < p->steps[s].n_in; k++)
 			if (p->steps[s].in[k] >= 0)
@@ -90,27 +93,65 @@ static void copy_to_aliases(struct rg_plan *p)
 	}
 }
 
+/* Values in the graph's order, then scratch in that of the steps; `buffers` has room for all. */
+static int list_buffers(struct builder *b, struct rg_buffer *buffers, int *n, struct rg_error *err)
+{
+	struct rg_plan *p = b->plan;
+	int i, rc;
+
+	*n = 0;
+	live_ranges(p);
+	rc = b->opt->keep_inputs ? 0 : rg_plan_take_over(p, err);
+	if (rc)
+		return rc;
+	for (i = 0; i < p->n_tensors; i++)
+		if (rg_plan_begins_buffer(&p->tensors[i]))
+			buffers[(*n)++] = rg_plan_buffer(p->tensors[i].size_bytes, p->tensors[i].first_step,
+							 rg_plan_memory_last(p, i), RG_ARENA_ALIGN_BYTES);
+	for (i = 0; i < p->n_steps; i++)
+		if (p->steps[i].scratch_bytes > 0)
+			buffers[(*n)++] = rg_plan_buffer(p->steps[i].scratch_bytes, i, i, RG_ARENA_ALIGN_BYTES);
+	return 0;
+}
+
+static struct rg_buffer *new_buffers(const struct rg_plan *p, struct rg_error *err)
+{
+	size_t cap = (size_t)p->n_tensors + (size_t)p->n_steps;
+	struct rg_buffer *buffers = rg_calloc(cap, sizeof(*buffers));
+
+	if (!buffers)
+		rg_error_nomem(err, cap * sizeof(*buffers));
+	return buffers;
+}
+
+int rg_plan_load(struct builder *b, int64_t *load_bytes, struct rg_error *err)
+{
+	struct rg_buffer *buffers = new_buffers(b->plan, err);
+	int n, rc;
+
+	if (!buffers)
+		return err->code;
+	rc = list_buffers(b, buffers, &n, err);
+	if (!rc)
+		rc = rg_buffers_validate(buffers, n, NULL, err);
+	if (!rc)
+		rc = rg_buffers_max_load(buffers, n, load_bytes, err);
+	rg_free(buffers);
+	return rc;
+}
+
 int rg_plan_allocate(struct builder *b, struct rg_error *err)
 {
 	struct rg_plan *p = b->plan;
-	size_t cap = (size_t)p->n_tensors + (size_t)p->n_steps;
-	struct rg_buffer *buffers = rg_calloc(cap, sizeof(*buffers));
+	struct rg_buffer *buffers = new_buffers(p, err);
 	struct rg_arena_result placed = { 0 };
 	int i, n = 0, rc;
 
 	if (!buffers)
-		return rg_error_nomem(err, cap * sizeof(*buffers));
-	live_ranges(p);
-	rc = b->opt->keep_inputs ? 0 : rg_plan_take_over(p, err);
+		return err->code;
+	rc = list_buffers(b, buffers, &n, err);
 	if (rc)
 		goto out;
-	for (i = 0; i < p->n_tensors; i++)
-		if (rg_plan_begins_buffer(&p->tensors[i]))
-			buffers[n++] = rg_plan_buffer(p->tensors[i].size_bytes, p->tensors[i].first_step,
-						      rg_plan_memory_last(p, i), RG_ARENA_ALIGN_BYTES);
-	for (i = 0; i < p->n_steps; i++)
-		if (p->steps[i].scratch_bytes > 0)
-			buffers[n++] = rg_plan_buffer(p->steps[i].scratch_bytes, i, i, RG_ARENA_ALIGN_BYTES);
 	rc = rg_arena_place(buffers, n, &placed, err);
 	if (rc == -EOVERFLOW)
 		rg_error_hint(err, "these are the activations of the model: give smaller shapes");

@@ -255,6 +255,8 @@ static int survey(struct survey *s, struct rg_error *err)
 	m->planner = rg_planner_name(s->o->planner);
 	m->align_bytes = s->o->planner == RG_PLANNER_TFLM ? TFLM_ALIGN_BYTES : RG_ARENA_ALIGN_BYTES;
 	m->capacity_bytes = s->o->capacity_bytes;
+	m->graph_order_bound_bytes = s->p->graph_order_bound_bytes;
+	m->reordered = s->p->reordered;
 	m->buffers = rg_arena_alloc(m->arena, cap, sizeof(m->buffers[0]));
 	s->b = rg_calloc(cap, sizeof(*s->b));
 	s->maker = rg_calloc(cap, sizeof(*s->maker));

@@ -58,6 +58,9 @@ struct rg_memory {
 	int n_buffers;
 	struct rg_memory_buffer *buffers; /* values in the graph's order, then scratch */
 	int64_t height_bytes, bound_bytes;/* where the highest ends; largest sum alive at once */
+	int64_t graph_order_bound_bytes; /* with options.order_for_memory of the plan: that bound of ridge's
+	                                    planner in the order of the graph; 0: not asked */
+	bool reordered;          /* steps are in another order */
 	int n_tries;
 	struct rg_memory_try tries[RG_MEMORY_TRIES];
 	int peak_step;           /* where the most is alive; -1: nothing is */

@@ -227,6 +227,8 @@ static int build(struct builder *b, struct rg_error *err)
 			rc = give_up(b, &p->steps[i], err);
 		p->n_unsupported += p->steps[i].unsupported;
 	}
+	if (!rc && b->opt->order_for_memory)
+		rc = rg_plan_order(b, err);
 	if (!rc)
 		rc = rg_plan_allocate(b, err);
 	if (!rc)

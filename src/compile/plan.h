@@ -45,6 +45,8 @@ struct rg_plan_options {
 	/* No step writes over an input that nothing else reads (in-place.c): for tests, and for
 	 * looking at what every step read. */
 	bool keep_inputs;
+	/* Steps may run in another order than the graph's, where that lowers the peak (order.c). */
+	bool order_for_memory;
 };
 
 enum rg_place {
@@ -114,6 +116,9 @@ struct rg_plan {
 	struct rg_edge *edges;
 	int64_t arena_bytes;            /* activations and scratch, as placed */
 	int64_t arena_lower_bound_bytes;/* largest sum of live bytes at any step, each rounded up to 64 */
+	bool reordered;                 /* steps are not in the graph's order (options.order_for_memory) */
+	int64_t graph_order_bound_bytes;/* then, or when no better one was found: that bound in the graph's
+	                                   order; 0: not asked */
 	const char *arena_made_by;      /* strategy that placed it (arena.h): "greedy-size", "search" */
 	int peak_step;                  /* where that is */
 	int64_t prepared_bytes;         /* all packed weights */

@@ -162,6 +162,7 @@ static int plan(const struct rg_session_options *o, struct rg_prepared *p, struc
 	po.passes.level = o->optimize;
 	po.input_value = input_value;
 	po.input_ctx = p;
+	po.order_for_memory = o->order_for_memory;
 	po.release = true; /* the graph is planned once */
 	po.n_without = o->n_without;
 	po.without = o->without;

@@ -313,6 +313,7 @@ static int facts_before(struct recorder *r, struct rg_error *err)
 	rg_facts_text(&f, "plan.arena_strategy", plan->arena_made_by, model, "lowest of the portfolio, or the search");
 	rg_facts_integer(&f, "plan.arena_lower_bound_bytes", plan->arena_lower_bound_bytes, "bytes", model,
 			 "largest sum of live bytes at any step, each rounded up to 64");
+	rg_facts_text(&f, "plan.order", plan->reordered ? "memory" : "graph", model, "of the steps");
 	rg_facts_integer(&f, "plan.peak_step", plan->peak_step, "", model, "where that is");
 	rg_facts_integer(&f, "plan.prepared_bytes", plan->prepared_bytes, "bytes", model, "packed weights");
 	rg_facts_integer(&f, "plan.steps", plan->n_steps, "", model, "kernel calls an inference");

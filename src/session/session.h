@@ -33,6 +33,7 @@ struct rg_session_options {
 	const char *tag;           /* "" */
 	uint32_t isa;              /* 0: all that the CPU has */
 	int optimize;              /* --optimize: level of the graph passes (compile/pass.h); 0 none */
+	bool order_for_memory;     /* --order memory */
 	int n_inputs;
 	struct rg_input_file *inputs;
 	int n_ranges;

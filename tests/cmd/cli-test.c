@@ -406,6 +406,9 @@ static void test_plan(void **state)
 	assert_non_null(strstr(got.out, "tflm"));
 	expect("plan builtin:mlp --strategy naive", 0);
 	assert_non_null(strstr(got.out, "by naive"));
+	expect("plan builtin:mlp --order memory", 0);
+	assert_non_null(strstr(got.out, "order       of the graph; no other was found"));
+	expect_error("plan builtin:mlp --order best", 2, "graph or memory");
 	expect("plan builtin:mlp --strategy search --time-limit 1s --quiet", 0);
 
 	expect_error("plan", 2, "needs a MODEL, or --csv");

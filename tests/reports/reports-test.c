@@ -654,6 +654,8 @@ static void test_memory(void **state)
 	m.spill_step = 0;
 	m.spill_bytes = 2408448 - (1 << 20);
 	m.planner = "tflm";
+	m.graph_order_bound_bytes = 3000000;
+	m.reordered = true;
 	st = style(RG_FORMAT_MD, 0);
 	st.top = 1;
 	assert_int_equal(rg_report_memory(&s, &m, "x.onnx", &st), 0);
@@ -665,6 +667,8 @@ static void test_memory(void **state)
 	j = parse(rg_str_text(&s));
 	assert_int_equal(number(j, "arena_bytes"), 2408448);
 	assert_int_equal(number(j, "dynamic_steps"), 1);
+	assert_string_equal(json_string_value(json_object_get(j, "order")), "memory");
+	assert_int_equal(number(j, "graph_order_lower_bound_bytes"), 3000000);
 	assert_int_equal(json_array_size(json_object_get(j, "buffers")), 5);
 	o = json_array_get(json_object_get(j, "strategies"), 2);
 	assert_json_null(o, "arena_bytes");
