@@ -38,6 +38,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(reduce),
 	RG_GENERIC_TABLE_LIST(resize),
 	RG_GENERIC_TABLE_LIST(rnn),
+	RG_GENERIC_TABLE_LIST(rotary),
 	RG_GENERIC_TABLE_LIST(softmax),
 	RG_GENERIC_TABLE_LIST(unary),
 	RG_GENERIC_TABLE_LIST(winograd),

@@ -352,6 +352,63 @@ static void group_query_bound(const struct nn_case *t, const float *want, double
 	fill_bound(t, &b, out);
 }
 
+/* ---- RotaryEmbedding ---- */
+
+static void add_positions(struct nn_case *t, struct ck_gen *g, int64_t batch, int64_t seq, int64_t cache, bool one)
+{
+	int64_t *ids = one ? nn_input_typed(t, RG_I64, 1, DIMS(1)) : nn_input_typed(t, RG_I64, 2, DIMS(batch, seq));
+
+	for (int64_t i = 0; i < (one ? 1 : batch * seq); i++)
+		ids[i] = ck_between(g, 0, one ? cache - seq : cache - 1);
+}
+
+static void rotary_of(struct nn_case *t, struct ck_gen *g, bool own)
+{
+	struct sizes s = sizes(g);
+	int64_t head = 2 * s.head, dim = ck_chance(g, 30) ? 2 * ck_between(g, 1, s.head) : head, cache = s.q + 7;
+	bool ids = own || ck_chance(g, 60), heads_first = ck_chance(g, 50), one = own && ck_chance(g, 30);
+
+	if (!heads_first)
+		nn_int(t, "num_heads", s.heads);
+	if (dim != head)
+		nn_int(t, "rotary_embedding_dim", dim);
+	nn_int(t, "interleaved", ck_chance(g, 50));
+	if (heads_first)
+		nn_input(t, fill(g, true), 4, DIMS(s.batch, s.heads, s.q, head));
+	else
+		nn_input(t, fill(g, true), 3, DIMS(s.batch, s.q, s.heads * head));
+	if (own)
+		add_positions(t, g, s.batch, s.q, cache, one);
+	for (int i = 0; i < 2; i++) {
+		if (ids)
+			nn_input(t, NN_UNIFORM, 2, DIMS(cache, dim / 2));
+		else
+			nn_input(t, NN_UNIFORM, 3, DIMS(s.batch, s.q, dim / 2));
+	}
+	if (!own && ids)
+		add_positions(t, g, s.batch, s.q, cache, false);
+}
+
+static void rotary(struct nn_case *t, struct ck_gen *g)
+{
+	rotary_of(t, g, false);
+}
+
+static void own_rotary(struct nn_case *t, struct ck_gen *g)
+{
+	rotary_of(t, g, true);
+}
+
+/* A sum of two products: each rounded once, and the sum. Cosines and sines are at most 1. */
+static void rotary_bound(const struct nn_case *t, const float *want, double *out)
+{
+	double each = 2 * 3 * UNIT * largest(&t->in[0]);
+
+	(void)want;
+	for (int64_t i = 0; i < rg_shape_count(&t->out[0].shape); i++)
+		out[i] = each + 0x1p-126;
+}
+
 #define OWN(DOMAIN, OP, MAKE, BOUND, BENCH)                                                                  \
 	{                                                                                                    \
 		.domain = DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_OWN, .tolerance = BOUND,        \
@@ -363,5 +420,7 @@ static const struct ck_family families[] = {
 	OWN(RG_CONTRIB_DOMAIN, "Attention", projected, projected_bound, NULL),
 	OWN(RG_CONTRIB_DOMAIN, "GroupQueryAttention", group_query, group_query_bound, NULL),
 	OWN(RG_CONTRIB_DOMAIN, "MultiHeadAttention", multi_head, multi_head_bound, NULL),
+	OWN("", "RotaryEmbedding", rotary, rotary_bound, NULL),
+	OWN(RG_CONTRIB_DOMAIN, "RotaryEmbedding", own_rotary, rotary_bound, NULL),
 };
 CK_FAMILY_TABLE(ck_families_attention, families);
