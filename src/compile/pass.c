@@ -14,6 +14,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_silu,
 	&rg_pass_layer_norm,
 	&rg_pass_softmax,
+	&rg_pass_rotary,
 	&rg_pass_attention,
 	&rg_pass_common,
 	&rg_pass_matmul_add,

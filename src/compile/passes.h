@@ -18,6 +18,7 @@ extern const struct rg_pass rg_pass_gelu;          /* pass-gelu.c */
 extern const struct rg_pass rg_pass_layer_norm;    /* pass-layer-norm.c */
 extern const struct rg_pass rg_pass_skip_layer_norm; /* pass-skip-layer-norm.c */
 extern const struct rg_pass rg_pass_softmax;       /* pass-softmax.c */
+extern const struct rg_pass rg_pass_rotary;        /* pass-rotary.c */
 extern const struct rg_pass rg_pass_silu;          /* pass-silu.c */
 extern const struct rg_pass rg_pass_conv_affine;   /* pass-conv-affine.c */
 extern const struct rg_pass rg_pass_conv_epilogue; /* pass-conv-epilogue.c */
