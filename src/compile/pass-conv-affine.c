@@ -1,6 +1,6 @@
 /*
  * What multiplies and shifts the channels of a convolution, transposed or not, goes into
- * its weights and bias: BatchNormalization, and Mul, Div, Add and Sub of constants that are one number
+ * its weights and bias: BatchNormalization, Neg, and Mul, Div, Add and Sub of constants that are one number
  * or one a channel, as many of them as follow each other.
  *
  *	f (W x + b) + s  =  (f W) x + (f b + s)
@@ -91,6 +91,15 @@ static enum rg_decline apply_constant(const struct rg_match *m, const struct rg_
 	return RG_DECLINE_NONE;
 }
 
+static enum rg_decline negate(struct chain *c)
+{
+	for (int64_t i = 0; i < c->channels; i++) {
+		c->f[i] = -c->f[i];
+		c->s[i] = -c->s[i];
+	}
+	return RG_DECLINE_NONE;
+}
+
 /* Products with weights must neither overflow nor vanish where the chain itself did not. */
 static bool in_range(const struct chain *c)
 {
@@ -112,7 +121,7 @@ static enum rg_decline apply(const struct rg_match *m, int at, struct chain *c)
 
 	memcpy(c->f_before, c->f, size);
 	memcpy(c->s_before, c->s, size);
-	why = n->op_type[0] == 'B' ? apply_batchnorm(m, n, c) : apply_constant(m, n, c);
+	why = n->op_type[0] == 'B' ? apply_batchnorm(m, n, c) : n->op_type[0] == 'N' ? negate(c) : apply_constant(m, n, c);
 	if (!why && !in_range(c))
 		why = RG_DECLINE_RANGE;
 	if (why) {
@@ -129,6 +138,10 @@ static int find_next(const struct rg_match *m, const struct chain *c, enum rg_de
 		{ "BatchNormalization", false }, { "Mul", true }, { "Add", true }, { "Div", false }, { "Sub", false },
 	};
 
+	int negated = rg_match_reader(m, c->last, "Neg", false, why);
+
+	if (negated >= 0)
+		return negated;
 	for (int k = 0; k < 5; k++) {
 		int at = rg_match_reader(m, c->last, known[k].op_type, known[k].commutes, why);
 		const struct rg_node *n = at >= 0 ? &m->g->nodes[at] : NULL;

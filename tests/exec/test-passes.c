@@ -346,7 +346,7 @@ static struct planted plant(int i)
 	case 0: /* somebody else reads the convolution */
 		make_conv(g, "x", "a", true, 1);
 		make_batchnorm(g, "a", "y", 1);
-		make_node(g, "Neg", "a", "z");
+		make_node(g, "Abs", "a", "z");
 		make_output(g, "z");
 		p.why = RG_DECLINE_SECOND_CONSUMER;
 		break;
@@ -424,7 +424,7 @@ static struct planted plant(int i)
 		make_conv(g, "x", "a", true, 1);
 		make_node(g, "Add", "a,x", "b");
 		make_node(g, "Relu", "b", "y");
-		make_node(g, "Neg", "b", "z");
+		make_node(g, "Abs", "b", "z");
 		make_output(g, "z");
 		p.why = RG_DECLINE_SECOND_CONSUMER;
 	}
@@ -541,7 +541,7 @@ static struct rg_graph *make_any(uint64_t seed)
 		}
 		case 0: case 1: make_conv(g, names[from], names[i], i & 1, seed + (uint64_t)i); break;
 		case 2: make_batchnorm(g, names[from], names[i], seed + (uint64_t)i); break;
-		case 3: make_node(g, "Relu", names[from], names[i]); break;
+		case 3: make_node(g, seed % 3 ? "Relu" : "Neg", names[from], names[i]); break;
 		default:
 			snprintf(in, sizeof(in), "%s,%s", names[from], names[rg_rng_integer(stream, at + 3, 0, i - 1)]);
 			make_node(g, "Add", in, names[i]);
