@@ -9,6 +9,7 @@
 
 static const struct rg_pass *const passes[] = {
 	&rg_pass_no_op,
+	&rg_pass_expand,
 	&rg_pass_hard_swish,
 	&rg_pass_gelu,
 	&rg_pass_silu,

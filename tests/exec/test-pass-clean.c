@@ -458,6 +458,53 @@ static void test_common(void **state)
 	}
 }
 
+/* ---- what is expanded before it broadcasts ---- */
+
+/* 0: the other operand is as large; 1: it is not; 2: a third reader needs it; 3: Tile of a 1, twice into one node */
+static struct rg_graph *make_expand(uint64_t i)
+{
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "1x5");
+	make_input(g, "z", RG_F32, i == 1 ? "1x5" : "3x5");
+	make_ints(g, "shape", 2, INTS(3, 5));
+	make_ints(g, "times", 2, INTS(3, 1));
+	make_node(g, "Sin", "x", "a");
+	make_node(g, i == 3 ? "Tile" : "Expand", i == 3 ? "a,times" : "a,shape", "b");
+	make_node(g, i == 3 ? "Max" : "Mul", i == 3 ? "b,z,b" : "z,b", "y");
+	make_output(g, "y");
+	if (i == 2)
+		make_node(g, "Softmax", "b", "w"), make_output(g, "w");
+	make_finish(g);
+	return g;
+}
+
+static void test_expand(void **state)
+{
+	static const int steps[] = { 2, 3, 4, 2 };
+
+	for (uint64_t i = 0; i < 4; i++) {
+		struct rg_graph *g = make_expand(i);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+		int declined = 0, done = 0;
+
+		assert_int_equal(p->n_steps, steps[i]);
+		for (int k = 0; k < p->passes.n_notes; k++) {
+			const struct rg_pass_note *n = &p->passes.notes[k];
+
+			if (strcmp(n->pass, "expand"))
+				continue;
+			declined += n->decline == RG_DECLINE_BROADCASTING;
+			done += !n->decline;
+		}
+		assert_int_equal(declined, i == 1);
+		assert_int_equal(done, i != 1);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_expand, i, 1, 0, NULL);
+	}
+}
+
 /* ---- pads ---- */
 
 enum { PAD_CONV, PAD_OWN, PAD_VIEW, PAD_MEAN, PAD_MEAN_COUNTED, PAD_MAX, PAD_MAX_RELU, PAD_SLICE, N_PADS_GO,
@@ -976,6 +1023,7 @@ int main(void)
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_common),
+		cmocka_unit_test(test_expand),
 		cmocka_unit_test(test_pads),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_no_pattern),
