@@ -119,13 +119,14 @@ static int json(struct rg_str *out, const struct rg_memory *m, const char *model
 	return rg_json_finish(&j, out);
 }
 
-/* As ridge plan --csv reads it. */
+/* As ridge plan --csv reads it, which passes over the offset. */
 static int csv(struct rg_str *out, const struct rg_memory *m)
 {
-	rg_str_add(out, "id,lower,upper,size,alignment\n");
+	rg_str_add(out, "id,lower,upper,size,alignment,offset\n");
 	for (int i = 0; i < m->n_buffers; i++)
-		rg_str_printf(out, "%d,%d,%d,%" PRId64 ",%" PRId64 "\n", i, m->buffers[i].first_step,
-			      m->buffers[i].last_step + 1, m->buffers[i].size_bytes, m->align_bytes);
+		rg_str_printf(out, "%d,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 "\n", i, m->buffers[i].first_step,
+			      m->buffers[i].last_step + 1, m->buffers[i].size_bytes, m->align_bytes,
+			      m->buffers[i].offset_bytes);
 	return out->failed ? -ENOMEM : 0;
 }
 

@@ -227,6 +227,9 @@ int rg_buffers_csv_load(const char *path, struct rg_buffer_table *t, struct rg_e
 		rg_buffers_csv_free(t);
 	else
 		rc = finish(t, len, err);
+	if (rc && rc != -ENOMEM && !err->hint[0])
+		rg_error_hint(err, "give a CSV file: below the line id,lower,upper,size such as  b1,0,3,4096 , alive from "
+			      "0 up to 3");
 	if (rc)
 		rg_error_at(err, "%s", path);
 	return rc;

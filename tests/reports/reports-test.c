@@ -697,8 +697,9 @@ static void test_memory(void **state)
 	make_memory(&m);
 	st = style(RG_FORMAT_CSV, 0);
 	assert_int_equal(rg_report_memory(&s, &m, "x.onnx", &st), 0);
-	assert_string_equal(rg_str_text(&s), "id,lower,upper,size,alignment\n0,0,2,802816,64\n1,1,3,802816,64\n"
-			    "2,2,4,200704,64\n3,3,4,64,64\n4,0,1,1605632,64\n");
+	assert_string_equal(rg_str_text(&s), "id,lower,upper,size,alignment,offset\n0,0,2,802816,64,0\n"
+			    "1,1,3,802816,64,802816\n2,2,4,200704,64,0\n3,3,4,64,64,200704\n"
+			    "4,0,1,1605632,64,802816\n");
 	rg_str_free(&s);
 }
 
