@@ -70,6 +70,8 @@ static bool map_pads(const struct rg_graph *g, const struct padding *p, struct t
 	const struct rg_shape *to = t->view >= 0 ? &g->values[g->nodes[t->view].out[0]].shape : padded;
 	int k = 0;
 
+	if (rg_shape_count(from) < 1)
+		return false;
 	t->rank = to->rank;
 	t->unpadded = *to;
 	if (t->view < 0) {
@@ -165,7 +167,7 @@ static int merge_window(struct rg_match *m, const struct padding *p, const struc
 	memcpy(in, n.in, (size_t)n.n_in * sizeof(*in));
 	in[0] = g->nodes[p->node].in[0];
 	if (t->view >= 0) {
-		int list[2] = { in[0], rg_rewrite_ints(g, g->nodes[t->view].name, ":shape", t->unpadded.dim, t->rank, err) };
+		int list[2] = { in[0], rg_rewrite_shape(g, g->nodes[t->view].name, &g->values[in[0]].shape, &t->unpadded, err) };
 
 		if (list[1] < 0)
 			return list[1];

@@ -50,23 +50,6 @@ static int is_view(const struct rg_match *m, int at)
 	return is_one_of(n->op_type, hidden) || (!strcmp(n->op_type, "Transpose") && moves_ones(g, n)) ? 2 : 0;
 }
 
-/* What Reshape has to say: 0 for leading dimensions that stay, -1 for a last one, so that it holds for other sizes
- * where that can be said. */
-static int add_shape(struct rg_graph *g, const char *name, const struct rg_shape *from, const struct rg_shape *to,
-		     struct rg_error *err)
-{
-	int64_t v[RG_MAX_RANK];
-	int same = 0;
-
-	while (same < to->rank && same < from->rank && to->dim[same] == from->dim[same])
-		same++;
-	for (int i = 0; i < to->rank; i++)
-		v[i] = i < same ? 0 : to->dim[i];
-	if (same == to->rank - 1)
-		v[same] = -1;
-	return rg_rewrite_ints(g, name, ":shape", v, to->rank, err);
-}
-
 /* The shape of a Reshape that does not depend on what its input looks like. */
 static bool keeps_shape_input(const struct rg_graph *g, const struct rg_node *n)
 {
@@ -95,7 +78,7 @@ static int rewrite(struct rg_match *m, int at, int source, struct rg_error *err)
 		return rg_rewrite_skip(m, at, source, err);
 	note.into = g->values[source].producer >= 0 ? g->nodes[g->values[source].producer].name : g->values[source].name;
 	if (!keeps_shape_input(g, &n))
-		in[1] = add_shape(g, n.name, &from, &to, err);
+		in[1] = rg_rewrite_shape(g, n.name, &from, &to, err);
 	if (in[1] < 0)
 		return in[1];
 	rc = rg_rewrite_node(m, at, "Reshape", 5, 2, in, 0, NULL, err);

@@ -317,7 +317,7 @@ static int go_through_reshape(struct mover *t, int at, struct rg_error *err)
 	int n_wide = find_wide(&in, wide_in);
 	struct held from;
 
-	if (!h || find_wide(&out, wide_out) != n_wide || find_wide(&base, wide_base) != n_wide)
+	if (!h || rg_shape_count(&in) < 1 || find_wide(&out, wide_out) != n_wide || find_wide(&base, wide_base) != n_wide)
 		return 0;
 	from = *h;
 	for (int i = 0; i < out.rank; i++)
@@ -337,7 +337,7 @@ static int go_through_reshape(struct mover *t, int at, struct rg_error *err)
 		return rc;
 	made = rg_rewrite_value(g, g->values[n.out[0]].name, ":moved", g->values[n.out[0]].dtype, &to, err);
 	list[0] = h->base;
-	list[1] = made < 0 ? made : rg_rewrite_ints(g, n.name, ":shape", to.dim, to.rank, err);
+	list[1] = made < 0 ? made : rg_rewrite_shape(g, n.name, &base, &to, err);
 	if (list[1] < 0)
 		return list[1];
 	rc = rg_graph_add_node(g, "", "Reshape", n.name, 2, list, 1, &made, 0, NULL, err);

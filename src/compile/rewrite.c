@@ -121,6 +121,21 @@ int rg_rewrite_ints(struct rg_graph *g, const char *base, const char *what, cons
 	return rg_rewrite_const(g, base, what, RG_I64, &shape, data, err);
 }
 
+int rg_rewrite_shape(struct rg_graph *g, const char *name, const struct rg_shape *from, const struct rg_shape *to,
+		     struct rg_error *err)
+{
+	int64_t v[RG_MAX_RANK];
+	int same = 0;
+
+	while (same < to->rank && same < from->rank && to->dim[same] == from->dim[same])
+		same++;
+	for (int i = 0; i < to->rank; i++)
+		v[i] = i < same ? 0 : to->dim[i];
+	if (same == to->rank - 1)
+		v[same] = -1;
+	return rg_rewrite_ints(g, name, ":shape", v, to->rank, err);
+}
+
 /* The opset of standard operators; files older than IR 3 name none, and mean the first. */
 static int64_t opset_of(const struct rg_graph *g)
 {

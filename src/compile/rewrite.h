@@ -33,6 +33,12 @@ int rg_rewrite_value(struct rg_graph *g, const char *base, const char *what, enu
 int rg_rewrite_ints(struct rg_graph *g, const char *base, const char *what, const int64_t *v, int n,
 		    struct rg_error *err);
 /*
+ * The constant that makes a Reshape of `from` one to `to`: 0 for leading dimensions that stay, -1 for a last one,
+ * so that it holds for other sizes where that can be said. The shape has no dimension of 0.
+ */
+int rg_rewrite_shape(struct rg_graph *g, const char *name, const struct rg_shape *from, const struct rg_shape *to,
+		     struct rg_error *err);
+/*
  * Puts a standard operator in the place of `node`: its name and its outputs, other inputs and attributes. `least`:
  * the opset that the operator needs; a model of an older one gets it for this node alone. Returns the new node or a
  * negative errno. Counts a rewrite, and notes none.
