@@ -2,7 +2,7 @@
 """Random graphs, run by ONNX Runtime and by ridge, and compared.
 
   differ.py --runner PROGRAM --ops FILE [--graphs N] [--seed S] [--jobs J]
-            [--only NUMBER] [--op NAME] [--save FOLDER] [--lanes N] [--quiet]
+            [--only NUMBER] [--op NAME] [--save FOLDER] [--lanes N] [--optimize LEVEL] [--quiet]
 
 Graph NUMBER of a seed is the same every time (with the same versions of onnx and
 ONNX Runtime and the same list of operators). Prints how many graphs ran, what
@@ -178,11 +178,11 @@ def difference(got, want, err):
     return f'{int(bad.sum())} of {bad.size} elements, first at {[int(k) for k in i]}: {got[i]!r}, expected {want[i]!r} (tolerance {t:.3g})'
 
 
-def run_ridge(runner, records, lanes):
+def run_ridge(runner, records, lanes, level):
     with tempfile.TemporaryDirectory() as d:
         with open(f'{d}/in', 'wb') as f:
             f.write(b''.join(records))
-        subprocess.run([runner, f'{d}/in', f'{d}/out', str(lanes)], check=True)
+        subprocess.run([runner, f'{d}/in', f'{d}/out', str(lanes), str(level)], check=True)
         return read_results(f'{d}/out')
 
 
@@ -208,7 +208,7 @@ def batch(args):
             outcome['refused by ONNX Runtime'] += 1
             continue
         made.append((number, g, model, inputs, outputs, whole))
-    results = run_ridge(opt.runner, [graph_record(m[2], m[3]) for m in made], opt.lanes)
+    results = run_ridge(opt.runner, [graph_record(m[2], m[3]) for m in made], opt.lanes, opt.optimize)
     if len(results) != len(made):
         raise SystemExit(f'graphs {first}+: {len(results)} results of {len(made)}')
     for (number, g, model, inputs, outputs, whole), (status, text, got) in zip(made, results):
@@ -271,6 +271,7 @@ def main():
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--jobs', type=int, default=1)
     p.add_argument('--lanes', type=int, default=1)
+    p.add_argument('--optimize', type=int, default=0)
     p.add_argument('--only', type=int)
     p.add_argument('--op', help='an operator, NAME or DOMAIN:NAME')
     p.add_argument('--all-outputs', action='store_true', help='compare every value, not only outputs')

@@ -2,7 +2,7 @@
  * Runs many small models of one container and writes what they give to another,
  * for tests/diff/differ.py:
  *
- *   run-graphs IN OUT [LANES]
+ *   run-graphs IN OUT [LANES [LEVEL]]
  *
  * IN holds for each graph (numbers little-endian, as this machine must be):
  *   "RGIN", u32 inputs, u64 bytes of the model, the model, each input as
@@ -270,9 +270,10 @@ static int fill(struct rg_exec *e, const struct rg_graph *g, const struct job *j
 	return 0;
 }
 
-static void run_job(struct job *j, int lanes, struct buffer *b)
+static void run_job(struct job *j, int lanes, int level, struct buffer *b)
 {
-	struct rg_plan_options opt = { .lanes = lanes, .input_value = input_value, .input_ctx = j };
+	struct rg_plan_options opt = { .lanes = lanes, .passes = { .level = level }, .input_value = input_value,
+				       .input_ctx = j };
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_graph *g = NULL;
 	struct rg_plan *p = NULL;
@@ -318,7 +319,7 @@ static void run_job(struct job *j, int lanes, struct buffer *b)
 }
 
 /* Does what is left, counting in *done (shared with the parent). */
-static void work(struct cursor c, int lanes, int out, volatile uint64_t *done)
+static void work(struct cursor c, int lanes, int level, int out, volatile uint64_t *done)
 {
 	struct buffer b = { 0 };
 	struct job j;
@@ -328,7 +329,7 @@ static void work(struct cursor c, int lanes, int out, volatile uint64_t *done)
 		if (i < *done)
 			continue;
 		alarm(LIMIT_S);
-		run_job(&j, lanes, &b);
+		run_job(&j, lanes, level, &b);
 		flush(&b, out);
 		*done = i + 1;
 	}
@@ -348,7 +349,7 @@ static uint64_t count_jobs(struct cursor c)
 int main(int argc, char **argv)
 {
 	uint64_t jobs;
-	int in, out, status, lanes = argc > 3 ? atoi(argv[3]) : 1;
+	int in, out, status, lanes = argc > 3 ? atoi(argv[3]) : 1, level = argc > 4 ? atoi(argv[4]) : 0;
 	volatile uint64_t *done;
 	struct buffer b = { 0 };
 	struct cursor c;
@@ -356,7 +357,7 @@ int main(int argc, char **argv)
 	char text[128];
 
 	if (argc < 3 || lanes < 1) {
-		fprintf(stderr, "usage: run-graphs IN OUT [LANES]\n");
+		fprintf(stderr, "usage: run-graphs IN OUT [LANES [LEVEL]]\n");
 		return 2;
 	}
 	in = open(argv[1], O_RDONLY | O_CLOEXEC);
@@ -379,7 +380,7 @@ int main(int argc, char **argv)
 		if (pid < 0)
 			die("fork");
 		if (pid == 0) {
-			work(c, lanes, out, done);
+			work(c, lanes, level, out, done);
 			exit(0);
 		}
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
