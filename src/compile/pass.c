@@ -24,6 +24,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_reshape_merge,
 	&rg_pass_pad_merge,
 	&rg_pass_conv_affine,
+	&rg_pass_conv_input,
 	&rg_pass_conv_epilogue,
 	&rg_pass_epilogue,
 	&rg_pass_skip_layer_norm,

@@ -9,6 +9,7 @@ extern const struct rg_pass rg_pass_no_op;         /* pass-no-op.c */
 extern const struct rg_pass rg_pass_common;         /* pass-common.c */
 extern const struct rg_pass rg_pass_pad_merge;      /* pass-pad-merge.c */
 extern const struct rg_pass rg_pass_expand;         /* pass-expand.c */
+extern const struct rg_pass rg_pass_conv_input;     /* pass-conv-input.c */
 extern const struct rg_pass rg_pass_matmul_add;     /* pass-matmul-add.c */
 extern const struct rg_pass rg_pass_matmul_flat;    /* pass-matmul-add.c */
 extern const struct rg_pass rg_pass_transpose_merge; /* pass-transpose-merge.c */

@@ -505,6 +505,66 @@ static void test_expand(void **state)
 	}
 }
 
+/* ---- what comes before a convolution ---- */
+
+enum { IN_NORM, IN_SCALE, IN_SCALE_PADDED, IN_SHIFT, IN_SIGN, IN_GROUPS, N_IN_GO, IN_SHIFT_PADDED = N_IN_GO, IN_ROW, IN_BACKWARDS,
+       IN_SECOND, N_IN };
+
+static struct rg_graph *make_input_affine(uint64_t i)
+{
+	static const int64_t one[] = { 1, 1, 1, 1 };
+	struct rg_attr attrs[2] = { int_attr("group", i == IN_GROUPS ? 2 : 1), ints_attr("pads", 4, one) };
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "1x4x6x5");
+	random_floats(g, "c", "4x1x1", 4, i, 0.5f);
+	random_floats(g, "r", "5", 5, i, 0.5f);
+	random_floats(g, "w", "4x4x3x3", 144, i, -0.5f);
+	random_floats(g, "v", "6x2x3x3", 108, i, -0.5f);
+	random_floats(g, "b", "6", 6, i, -0.5f);
+	make_node(g, "Sin", "x", "a");
+	switch (i) {
+	case IN_NORM: case IN_GROUPS: make_batchnorm(g, "a", "t", i); break;
+	case IN_SCALE: case IN_SCALE_PADDED: make_node(g, i == IN_SCALE ? "Mul" : "Div", i == IN_SCALE ? "c,a" : "a,c", "t"); break;
+	case IN_SHIFT: case IN_SHIFT_PADDED: case IN_SECOND: make_node(g, "Sub", "a,c", "t"); break;
+	case IN_SIGN: make_node(g, "Neg", "a", "t"); break;
+	case IN_ROW: make_node(g, "Mul", "a,r", "t"); break;
+	default: make_node(g, "Div", "c,a", "t"); break;
+	}
+	make_node_attrs(g, "Conv", i == IN_GROUPS ? "t,v,b" : "t,w", "y",
+			i == IN_SCALE_PADDED || i == IN_SHIFT_PADDED ? 2 : 1, attrs);
+	make_output(g, "y");
+	if (i == IN_SECOND)
+		make_node(g, "Cos", "t", "z"), make_output(g, "z");
+	make_finish(g);
+	return g;
+}
+
+static void test_input_affine(void **state)
+{
+	for (uint64_t i = 0; i < N_IN; i++) {
+		struct rg_graph *g = make_input_affine(i);
+		struct rg_plan *p = plan_at(g, 1, 0, NULL);
+		enum rg_decline why = RG_DECLINE_NONE;
+		int done = 0;
+
+		for (int k = 0; k < p->passes.n_notes; k++) {
+			if (strcmp(p->passes.notes[k].pass, "conv-input"))
+				continue;
+			done += !p->passes.notes[k].decline;
+			why = p->passes.notes[k].decline;
+		}
+		if (done != (i < N_IN_GO) || (i < N_IN_GO && p->n_steps != 2))
+			fail_msg("case %d: %d went, %d steps", (int)i, done, p->n_steps);
+		if (i >= N_IN_GO)
+			assert_int_equal(why, i == IN_ROW ? RG_DECLINE_BROADCASTING : i == IN_SECOND ? RG_DECLINE_SECOND_CONSUMER :
+					 RG_DECLINE_ATTRIBUTE);
+		rg_plan_free(p);
+		rg_graph_free(g);
+		compare(make_input_affine, i, 1, 0, NULL);
+	}
+}
+
 /* ---- pads ---- */
 
 enum { PAD_CONV, PAD_OWN, PAD_VIEW, PAD_MEAN, PAD_MEAN_COUNTED, PAD_MAX, PAD_MAX_RELU, PAD_SLICE, N_PADS_GO,
@@ -1024,6 +1084,7 @@ int main(void)
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_common),
 		cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_input_affine),
 		cmocka_unit_test(test_pads),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_no_pattern),
