@@ -53,7 +53,7 @@ static int place(const struct rg_args *a, struct rg_buffer_table *t, struct resu
 		return search(a, t, r, err);
 	if (!rg_strategy_parse(name, &s)) {
 		rg_error_set(err, RG_EUSAGE, "there is no strategy '%.60s'", name);
-		return rg_error_hint(err, "one of search, portfolio, greedy-lowest, greedy-size, greedy-size-best, greedy-birth, naive");
+		return rg_error_hint(err, "one of search, portfolio, greedy-lowest, greedy-lowest-back, greedy-size, greedy-size-best, greedy-birth, naive");
 	}
 	if (rg_strategy_place(s, t->buffers, t->n, &r->height_bytes, &won, err))
 		return err->code;

@@ -57,7 +57,7 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			   "plan MODEL without running it: works with operators that cannot run"},
 	[RG_OPT_CSV] = {RG_OPT_CSV, "csv", 0, "FILE", false, "buffers to place: id,lower,upper,size[,alignment]"},
 	[RG_OPT_STRATEGY] = {RG_OPT_STRATEGY, "strategy", 0, "NAME", false,
-			     "search, portfolio, greedy-lowest, greedy-size, greedy-size-best, greedy-birth or naive"},
+			     "search, portfolio, greedy-lowest, greedy-lowest-back, greedy-size, greedy-size-best, greedy-birth or naive"},
 	[RG_OPT_CAPACITY] = {RG_OPT_CAPACITY, "capacity", 0, "BYTES", false,
 			     "size of the memory: 1048576, 512K, 1M, 2G (powers of 1024)"},
 	[RG_OPT_TIME_LIMIT] = {RG_OPT_TIME_LIMIT, "time-limit", 0, "TIME", false,
@@ -132,7 +132,7 @@ const struct rg_cmd rg_cmds[] = {
 	 "Standard output gets id,offset, in the order of the file, and standard error one line of summary.\n"
 	 "Every placement is proven before it is printed: no two buffers alive at once share a byte.\n"
 	 "search looks back until all fits below the capacity, or nothing can; without --capacity it aims at the "
-	 "lower bound. portfolio takes the lowest of greedy-lowest, greedy-size, greedy-size-best, greedy-birth and naive. The "
+	 "lower bound. portfolio takes the lowest of greedy-lowest, greedy-lowest-back, greedy-size, greedy-size-best, greedy-birth and naive. The "
 	 "default of --csv is search with --capacity, else portfolio; that of a MODEL is portfolio, then search "
 	 "where that ends more than 1 % above the bound.\n"
 	 "The exit status is 0 only when all fits below the capacity, and 1 when it does not or no placement "

@@ -14,6 +14,7 @@
 #define GOOD_ENOUGH 1.01
 #define SEARCH_WORK (INT64_C(1) << 23) /* for each capacity */
 #define SEARCH_MAX_BUFFERS 4096        /* a node looks at all of them */
+#define PORTFOLIO_MAX_BUFFERS 8192     /* half a second, where all live at once */
 
 int rg_arena_search_low(struct rg_buffer *b, int n, int64_t load_bytes, int64_t limit_bytes, int64_t time_limit_ns,
 			int64_t *height_bytes, struct rg_error *err)
@@ -64,17 +65,39 @@ static int search(struct rg_buffer *b, int n, struct rg_arena_result *r, struct 
 	return rc;
 }
 
+/* Of very many buffers that live at once the portfolio takes seconds: then by birth, which
+ * is optimal for chains, or by size. */
+static int place_many(struct rg_buffer *b, int n, struct rg_arena_result *out, struct rg_error *err)
+{
+	static const enum rg_strategy order[] = { RG_STRATEGY_GREEDY_BIRTH, RG_STRATEGY_GREEDY_SIZE,
+						  RG_STRATEGY_GREEDY_BIRTH };
+	int64_t birth_bytes = 0;
+	int k, rc = 0;
+
+	for (k = 0; k < 3 && !rc; k++) {
+		rc = rg_strategy_place(order[k], b, n, &out->height_bytes, NULL, err);
+		out->made_by = rg_strategy_name(order[k]);
+		birth_bytes = k == 0 ? out->height_bytes : birth_bytes;
+		if (k == 0 ? out->height_bytes == out->load_bytes : out->height_bytes <= birth_bytes)
+			break;
+	}
+	return rc;
+}
+
 int rg_arena_place(struct rg_buffer *b, int n, struct rg_arena_result *out, struct rg_error *err)
 {
-	enum rg_strategy won;
-	int rc = rg_strategy_place(RG_STRATEGY_PORTFOLIO, b, n, &out->height_bytes, &won, err);
+	enum rg_strategy won = RG_STRATEGY_NAIVE;
+	int rc = rg_buffers_validate(b, n, NULL, err);
 
 	if (!rc)
 		rc = rg_buffers_max_load(b, n, &out->load_bytes, err);
 	if (rc)
 		return rc;
+	if (n > PORTFOLIO_MAX_BUFFERS)
+		return place_many(b, n, out, err);
+	rc = rg_strategy_place(RG_STRATEGY_PORTFOLIO, b, n, &out->height_bytes, &won, err);
 	out->made_by = rg_strategy_name(won);
-	if (n <= SEARCH_MAX_BUFFERS && (double)out->height_bytes > (double)out->load_bytes * GOOD_ENOUGH)
+	if (!rc && n <= SEARCH_MAX_BUFFERS && (double)out->height_bytes > (double)out->load_bytes * GOOD_ENOUGH)
 		return search(b, n, out, err);
-	return 0;
+	return rc;
 }

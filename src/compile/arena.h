@@ -16,7 +16,8 @@ struct rg_arena_result {
 /*
  * Places b[0..n): the lowest of the strategies that do not look back (strategies.h),
  * and where that ends more than 1 % above the load, the search (search.h) with as
- * much work as takes some tens of milliseconds. Its limit is counted work, not time: the same
+ * much work as takes some tens of milliseconds. (Above 8,192 buffers: greedy by birth
+ * or by size, whichever is lower, and no search.) Its limit is counted work, not time: the same
  * buffers get the same offsets on every machine. Errors: those of rg_buffers_validate,
  * -ENOMEM; offsets are undefined then.
  */

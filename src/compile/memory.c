@@ -160,7 +160,7 @@ static int place(struct survey *s, struct rg_buffer *b, const char *name, int64_
 					   height_bytes, err);
 	if (!rg_strategy_parse(name, &strategy)) {
 		rg_error_set(err, RG_EUSAGE, "there is no strategy '%.60s'", name);
-		return rg_error_hint(err, "one of search, portfolio, greedy-lowest, greedy-size, greedy-size-best, greedy-birth, naive");
+		return rg_error_hint(err, "one of search, portfolio, greedy-lowest, greedy-lowest-back, greedy-size, greedy-size-best, greedy-birth, naive");
 	}
 	return rg_strategy_place(strategy, b, s->m->n_buffers, height_bytes, NULL, err);
 }

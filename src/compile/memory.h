@@ -48,7 +48,7 @@ struct rg_memory_try {
 	uint64_t time_ns;
 };
 
-#define RG_MEMORY_TRIES 7 /* every strategy, then the search */
+#define RG_MEMORY_TRIES 8 /* every strategy, then the search */
 
 struct rg_memory {
 	const char *planner, *made_by; /* "ridge", "search" */

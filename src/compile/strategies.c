@@ -23,6 +23,7 @@ static const char *const names[RG_STRATEGY_COUNT] = {
 	[RG_STRATEGY_GREEDY_SIZE] = "greedy-size",
 	[RG_STRATEGY_GREEDY_SIZE_BEST] = "greedy-size-best",
 	[RG_STRATEGY_GREEDY_LOWEST] = "greedy-lowest",
+	[RG_STRATEGY_GREEDY_LOWEST_BACK] = "greedy-lowest-back",
 	[RG_STRATEGY_PORTFOLIO] = "portfolio",
 };
 
@@ -191,8 +192,8 @@ static int place(struct placer *p, enum rg_strategy s, struct rg_error *err)
 {
 	int i;
 
-	if (s == RG_STRATEGY_GREEDY_LOWEST)
-		return rg_place_lowest_first(p->b, p->n, err);
+	if (s == RG_STRATEGY_GREEDY_LOWEST || s == RG_STRATEGY_GREEDY_LOWEST_BACK)
+		return rg_place_lowest_first(p->b, p->n, s == RG_STRATEGY_GREEDY_LOWEST_BACK, err);
 	if (s == RG_STRATEGY_NAIVE) {
 		end_to_end(p->b, p->n);
 		return 0;

@@ -20,6 +20,7 @@ enum rg_strategy {
 	RG_STRATEGY_GREEDY_SIZE,    /* the largest first, lowest offset that is free */
 	RG_STRATEGY_GREEDY_SIZE_BEST, /* the largest first, smallest hole that is large enough */
 	RG_STRATEGY_GREEDY_LOWEST,  /* the next is the one that can begin lowest (lowest-first.c) */
+	RG_STRATEGY_GREEDY_LOWEST_BACK, /* the same, as if time ran backwards */
 	RG_STRATEGY_PORTFOLIO,      /* the lowest of the above; the earlier one when they are equal */
 	RG_STRATEGY_COUNT
 };

@@ -359,7 +359,7 @@ static void write_file(const char *name, const char *text)
 static void test_plan(void **state)
 {
 	static const char *const strategies[] = { "naive", "greedy-birth", "greedy-size", "greedy-size-best",
-						  "greedy-lowest", "portfolio", "search" };
+						  "greedy-lowest", "greedy-lowest-back", "portfolio", "search" };
 	json_t *j, *list, *o;
 	long long arena, bound;
 	char line[256];
@@ -371,8 +371,8 @@ static void test_plan(void **state)
 	bound = json_integer_value(json_object_get(j, "lower_bound_bytes"));
 	assert_true(bound > 9000000 && arena >= bound && (double)arena <= 1.01 * (double)bound);
 	list = json_object_get(j, "strategies");
-	assert_int_equal(json_array_size(list), 7);
-	for (i = 0; i < 7; i++) {
+	assert_int_equal(json_array_size(list), 8);
+	for (i = 0; i < 8; i++) {
 		o = json_array_get(list, i);
 		assert_string_equal(json_string_value(json_object_get(o, "strategy")), strategies[i]);
 		assert_true(json_integer_value(json_object_get(o, "arena_bytes")) >= bound);

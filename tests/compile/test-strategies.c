@@ -191,6 +191,15 @@ static void test_same_as_plain(void **state)
 		plain_lowest(b, n, offsets);
 		for (i = 0; i < n; i++)
 			assert_int_equal(b[i].offset_bytes, offsets[i]);
+		place(RG_STRATEGY_GREEDY_LOWEST_BACK, b, n);
+		for (i = 0; i < n; i++) {
+			plain[i] = b[i];
+			plain[i].lower = -b[i].upper;
+			plain[i].upper = -b[i].lower;
+		}
+		plain_lowest(plain, n, offsets);
+		for (i = 0; i < n; i++)
+			assert_int_equal(b[i].offset_bytes, offsets[i]);
 	}
 }
 
