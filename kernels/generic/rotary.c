@@ -97,7 +97,8 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	int cosines = c->node->domain[0] ? 2 : 1, ids = c->node->domain[0] ? 1 : 3;
 	bool has_ids = ids < c->node->n_in && c->in[ids].dtype != RG_UNDEFINED;
 	struct job j = {
-		.x = c->in[0].data, .cosines = c->in[cosines].data, .sines = c->in[cosines + 1].data, .y = c->out[0].data,
+		.x = c->in[0].data, .cosines = c->in[cosines].data, .sines = c->in[cosines + 1].data,
+		.y = c->out[0].data,
 		.ids = has_ids ? c->in[ids].data : NULL, .one = has_ids && c->in[ids].shape.rank != 2,
 		.interleaved = rg_node_int(c->node, "interleaved", 0) != 0,
 	};

@@ -81,7 +81,8 @@ static bool apply(const char *op_type, struct rg_formula *a, const struct rg_for
 	}
 }
 
-static bool evaluate(const struct rg_match *m, int value, int x, int t, int depth, struct rg_formula *f, struct rg_region *r)
+static bool evaluate(const struct rg_match *m, int value, int x, int t, int depth, struct rg_formula *f,
+		     struct rg_region *r)
 {
 	const struct rg_graph *g = m->g;
 	const struct rg_value *v = &g->values[value];

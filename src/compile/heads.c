@@ -58,8 +58,10 @@ static int64_t integer(const struct rg_match *m, const struct rg_node *n, int in
 	const struct rg_value *v = input < n->n_in && n->in[input] >= 0 ? &m->g->values[n->in[input]] : NULL;
 	const int64_t *list;
 
-	if (v && v->origin != RG_CONST_NONE && v->origin != RG_CONST_BOUND && v->data && rg_shape_count(&v->shape) == 1)
-		return v->dtype == RG_I64 ? *(const int64_t *)v->data : v->dtype == RG_I32 ? *(const int32_t *)v->data : none;
+	if (v && v->origin != RG_CONST_NONE && v->origin != RG_CONST_BOUND && v->data &&
+	    rg_shape_count(&v->shape) == 1)
+		return v->dtype == RG_I64 ? *(const int64_t *)v->data :
+		       v->dtype == RG_I32 ? *(const int32_t *)v->data : none;
 	return !v && attr && rg_node_ints(n, attr, &list) == 1 ? list[0] : none;
 }
 
@@ -95,13 +97,14 @@ static int picked(const struct rg_match *m, int value, int *part, struct rg_regi
 	n = &m->g->nodes[at];
 	if (rg_match_is(m, at, "Slice") && rg_region_add(nodes, at)) {
 		index = integer(m, n, 1, "starts", -1);
-		if (index < 0 || index > 2 || integer(m, n, 2, "ends", -1) != index + 1 || integer(m, n, 3, "axes", 0) != 0 ||
-		    integer(m, n, 4, NULL, 1) != 1)
+		if (index < 0 || index > 2 || integer(m, n, 2, "ends", -1) != index + 1 ||
+		    integer(m, n, 3, "axes", 0) != 0 || integer(m, n, 4, NULL, 1) != 1)
 			return -1;
 		*part = (int)index;
 		return n->in[0];
 	}
-	if (!rg_match_is(m, at, "Split") || rg_node_int(n, "axis", 0) != 0 || n->n_out != 3 || !rg_region_add(nodes, at))
+	if (!rg_match_is(m, at, "Split") || rg_node_int(n, "axis", 0) != 0 || n->n_out != 3 ||
+	    !rg_region_add(nodes, at))
 		return -1;
 	for (int k = 0; k < n->n_out; k++) {
 		if (n->out[k] < 0 || m->g->values[n->out[k]].shape.dim[0] != 1)

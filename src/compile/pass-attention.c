@@ -78,7 +78,8 @@ static bool take_tail(const struct rg_match *m, struct pattern *p, int *v)
 	p->joined = g->nodes[turn].out[0];
 	p->last = turn;
 	*v = g->nodes[product].in[1];
-	return rg_region_add(&p->core, p->softmax) && rg_region_add(&p->core, product) && rg_region_add(&p->core, turn);
+	return rg_region_add(&p->core, p->softmax) && rg_region_add(&p->core, product) &&
+	       rg_region_add(&p->core, turn);
 }
 
 /* From Softmax back: the mask. *scores: the value before. */
@@ -196,11 +197,12 @@ static bool is_constant(const struct rg_value *v)
 static bool is_causal(const struct rg_match *m, const struct pattern *p)
 {
 	const struct rg_value *s = value_of(m, p->mask >= 0 ? p->mask : p->keep);
-	int64_t rows = p->q.seq, past = p->k.past >= 0 ? value_of(m, p->k.past)->shape.dim[2] : 0, total = p->k.seq + past;
+	int64_t past = p->k.past >= 0 ? value_of(m, p->k.past)->shape.dim[2] : 0;
+	int64_t rows = p->q.seq, total = p->k.seq + past;
 	int rank = s->shape.rank;
 
-	if (!is_constant(s) || s->dtype != (p->mask >= 0 ? RG_F32 : RG_BOOL) || rank < 2 || s->shape.dim[rank - 1] != total ||
-	    s->shape.dim[rank - 2] != rows || rg_shape_count(&s->shape) != rows * total || past + rows != total)
+	if (!is_constant(s) || s->dtype != (p->mask >= 0 ? RG_F32 : RG_BOOL) || rank < 2 ||
+	    s->shape.dim[rank - 1] != total || s->shape.dim[rank - 2] != rows || rg_shape_count(&s->shape) != rows * total || past + rows != total)
 		return false;
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t j = 0; j < total; j++) {
@@ -229,7 +231,8 @@ static int added(const struct rg_match *m, const char *op_type, int n_in, const 
 	for (int i = m->n_nodes; i < g->n_nodes; i++) {
 		const struct rg_node *n = &g->nodes[i];
 
-		if (!strcmp(n->op_type, op_type) && n->n_in >= n_in && !memcmp(n->in, in, (size_t)n_in * sizeof(*in)) &&
+		if (!strcmp(n->op_type, op_type) && n->n_in >= n_in &&
+		    !memcmp(n->in, in, (size_t)n_in * sizeof(*in)) &&
 		    rg_shape_equal(&g->values[n->out[0]].shape, shape))
 			return n->out[0];
 	}
@@ -237,8 +240,8 @@ static int added(const struct rg_match *m, const char *op_type, int n_in, const 
 }
 
 /* A standard node with one output of float32; its value, or a negative errno. */
-static int add_node(struct rg_match *m, const char *base, const char *what, const char *op_type, int64_t opset, int n_in,
-		    const int *in, const struct rg_shape *shape, struct rg_error *err)
+static int add_node(struct rg_match *m, const char *base, const char *what, const char *op_type, int64_t opset,
+		    int n_in, const int *in, const struct rg_shape *shape, struct rg_error *err)
 {
 	int out = rg_rewrite_value(m->g, base, what, RG_F32, shape, err), rc;
 
@@ -311,7 +314,8 @@ static int make_bias(struct rg_match *m, const struct pattern *p, const char *ba
 /* ---- what it reads ---- */
 
 /* x as batch x seq x width: itself, or through a Reshape, which moves nothing. */
-static int make_rows(struct rg_match *m, const struct rg_heads *h, const char *base, const char *what, struct rg_error *err)
+static int make_rows(struct rg_match *m, const struct rg_heads *h, const char *base, const char *what,
+		     struct rg_error *err)
 {
 	struct rg_shape want = { .rank = 3, .dim = { h->batch, h->seq, h->parts * h->heads * h->size } };
 	int in[2] = { h->x, -1 };
@@ -506,7 +510,8 @@ static int rewrite(struct rg_match *m, struct pattern *p, struct rg_error *err)
 	for (int i = 0; i < 2 && p->k.past >= 0; i++)
 		if (!rg_region_keep(&all, m->g->values[i ? p->v.present : p->k.present].producer))
 			return 0;
-	if (!add_sides(m, &p->q, p->last, &all) || !add_sides(m, &p->k, p->last, &all) || !add_sides(m, &p->v, p->last, &all))
+	if (!add_sides(m, &p->q, p->last, &all) || !add_sides(m, &p->k, p->last, &all) ||
+	    !add_sides(m, &p->v, p->last, &all))
 		return 0;
 	projected = find_projection(m, p, &j);
 	with = all;

@@ -21,7 +21,9 @@ enum { VARIABLES = 16 };
 static int look_at(struct rg_match *m, int at, bool by_tanh, struct rg_error *err)
 {
 	static const struct rg_formula want = { .p = { 0, 0.5 }, .t = { 0, 0.5 } };
-	static const struct rg_attr approximate = { .name = "approximate", .type = RG_ATTR_STRING, .s = "tanh", .s_len = 4 };
+	static const struct rg_attr approximate = {
+		.name = "approximate", .type = RG_ATTR_STRING, .s = "tanh", .s_len = 4
+	};
 	const struct rg_formula inner = { .p = { 0, by_tanh ? ROOT_2_OVER_PI : ROOT_HALF, 0,
 						 by_tanh ? ROOT_2_OVER_PI * CUBE : 0 } };
 	int u = m->g->nodes[at].in[0], t = m->g->nodes[at].out[0], x[VARIABLES];

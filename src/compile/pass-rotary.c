@@ -150,7 +150,8 @@ static int before_views(const struct rg_match *m, int value, double *scale)
 	}
 }
 
-static bool find_angles(const struct rg_match *m, const struct pattern *p, int value, const char *op_type, struct angles *a)
+static bool find_angles(const struct rg_match *m, const struct pattern *p, int value, const char *op_type,
+			struct angles *a)
 {
 	const struct rg_value *v;
 	const float *data;
@@ -172,7 +173,8 @@ static bool find_angles(const struct rg_match *m, const struct pattern *p, int v
 		return false;
 	a->f = node_at(m, at)->in[0];
 	v = value_of(m, a->f);
-	return is_known(v) && (v->shape.rank == 2 || v->shape.rank == 3) && v->shape.dim[v->shape.rank - 1] == p->size / 2 &&
+	return is_known(v) && (v->shape.rank == 2 || v->shape.rank == 3) &&
+	       v->shape.dim[v->shape.rank - 1] == p->size / 2 &&
 	       v->shape.dim[v->shape.rank - 2] == p->seq &&
 	       (v->shape.rank == 2 || v->shape.dim[0] == 1 || v->shape.dim[0] == p->batch);
 }
@@ -192,8 +194,8 @@ static int added(const struct rg_match *m, const char *op_type, int x, const str
 	return -1;
 }
 
-static int add_node(struct rg_match *m, const char *base, const char *what, const char *op_type, int n_in, const int *in,
-		    const struct rg_shape *shape, struct rg_error *err)
+static int add_node(struct rg_match *m, const char *base, const char *what, const char *op_type, int n_in,
+		    const int *in, const struct rg_shape *shape, struct rg_error *err)
 {
 	int out = rg_rewrite_value(m->g, base, what, RG_F32, shape, err), rc;
 
@@ -216,7 +218,8 @@ static int add_shaped(struct rg_match *m, const char *base, const char *op_type,
 }
 
 /* A constant of batch x sequence x half out of one of the whole. */
-static int make_constant(struct rg_match *m, const struct pattern *p, const char *base, int value, struct rg_error *err)
+static int make_constant(struct rg_match *m, const struct pattern *p, const char *base, int value,
+			 struct rg_error *err)
 {
 	struct rg_shape shape = { .rank = 3, .dim = { p->batch, p->seq, p->size / 2 } };
 	int64_t half = p->size / 2, rows = p->batch * p->seq, count;
@@ -282,8 +285,8 @@ static bool find(const struct rg_match *m, struct pattern *p)
 			p->seq = s->dim[2];
 			p->size = s->dim[3];
 			p->r = r;
-			return rg_region_add(&p->r, of_turned) && rg_region_add(&p->r, of_x) && rg_region_add(&p->r, p->last) &&
-			       rg_shape_count(s) > 0;
+			return rg_region_add(&p->r, of_turned) && rg_region_add(&p->r, of_x) &&
+			       rg_region_add(&p->r, p->last) && rg_shape_count(s) > 0;
 		}
 	}
 	return false;
@@ -307,11 +310,11 @@ static int put_before_split(struct rg_match *m, struct pattern *p, const struct 
 	y = out < 0 ? out : add_shaped(m, base, "Reshape", out, &split, err);
 	if (y < 0)
 		return y;
-	rc = rg_graph_add_node(m->g, "", "Transpose", value_of(m, out)->name, 1, &y, 1, node_at(m, p->last)->out, 1, &turn,
-			       err);
+	rc = rg_graph_add_node(m->g, "", "Transpose", value_of(m, out)->name, 1, &y, 1, node_at(m, p->last)->out, 1,
+			       &turn, err);
 	return rc < 0 ? rc : rg_region_replace(m, &p->r, p->last, &(struct rg_replacement){
-		.domain = "", .op_type = "RotaryEmbedding", .opset = 23, .n_in = 3, .in = in, .n_attrs = 1, .attrs = &heads,
-		.n_out = 1, .out = &out,
+		.domain = "", .op_type = "RotaryEmbedding", .opset = 23, .n_in = 3, .in = in,
+		.n_attrs = 1, .attrs = &heads, .n_out = 1, .out = &out,
 	}, err);
 }
 
@@ -345,8 +348,8 @@ static int look_at(struct rg_match *m, int add, struct rg_error *err)
 	if (!goes_with(m, &p, p.cosines) || !goes_with(m, &p, p.sines))
 		return rg_match_note(m, first, add, RG_DECLINE_BROADCASTING, err);
 	if (!find_angles(m, &p, p.cosines, "Cos", &cosines) || !find_angles(m, &p, p.sines, "Sin", &sines))
-		return rg_match_note(m, first, add, cosines.constant >= 0 ? RG_DECLINE_ATTRIBUTE : RG_DECLINE_NOT_CONSTANT,
-				     err);
+		return rg_match_note(m, first, add,
+				     cosines.constant >= 0 ? RG_DECLINE_ATTRIBUTE : RG_DECLINE_NOT_CONSTANT, err);
 	why = rg_region_closed(m, &p.r, add);
 	return why ? rg_match_note(m, first, add, why, err) : rewrite(m, &p, &cosines, &sines, err);
 }

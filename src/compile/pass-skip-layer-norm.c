@@ -33,7 +33,8 @@ static bool is_row(const struct rg_match *m, int value, const struct rg_shape *x
 {
 	int64_t count;
 
-	return rg_match_floats(m->g, value, &count) && value_of(m, value)->shape.rank == 1 && count == x->dim[x->rank - 1];
+	return rg_match_floats(m->g, value, &count) && value_of(m, value)->shape.rank == 1 &&
+	       count == x->dim[x->rank - 1];
 }
 
 /* Normalises rows of the last dimension, and gives nothing but its result. */
@@ -73,7 +74,9 @@ static void take_bias(const struct rg_match *m, struct pattern *p, int *value)
 static int rewrite(struct rg_match *m, struct pattern *p, bool simplified, struct rg_error *err)
 {
 	const struct rg_node *norm = &m->g->nodes[p->norm];
-	struct rg_attr epsilon = { .name = "epsilon", .type = RG_ATTR_FLOAT, .f = rg_node_float(norm, "epsilon", 1e-5f) };
+	struct rg_attr epsilon = {
+		.name = "epsilon", .type = RG_ATTR_FLOAT, .f = rg_node_float(norm, "epsilon", 1e-5f)
+	};
 	int in[5] = { p->x, p->skip, norm->in[1], -1, -1 }, n_in = 3, beta = norm->n_in > 2 ? norm->in[2] : -1;
 	int out[4] = { norm->out[0], -1, -1, m->g->nodes[p->add].out[0] };
 

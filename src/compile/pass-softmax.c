@@ -30,7 +30,8 @@ static int find_quotient(const struct rg_match *m, int e, unsigned *axes, struct
 {
 	int sum = reader(m, e, "ReduceSum"), at, by;
 
-	if (sum < 0 || node_at(m, sum)->in[0] != e || !rg_reduced_axes(m->g, node_at(m, sum), axes) || !rg_region_add(r, sum))
+	if (sum < 0 || node_at(m, sum)->in[0] != e || !rg_reduced_axes(m->g, node_at(m, sum), axes) ||
+	    !rg_region_add(r, sum))
 		return -1;
 	by = node_at(m, sum)->out[0];
 	at = reader(m, by, "Reciprocal");
@@ -39,7 +40,9 @@ static int find_quotient(const struct rg_match *m, int e, unsigned *axes, struct
 		if (!rg_region_add(r, at))
 			return -1;
 		at = reader(m, by, "Mul");
-		return at >= 0 && node_at(m, at)->in[node_at(m, at)->in[0] == by] == e && rg_region_add(r, at) ? at : -1;
+		if (at < 0 || node_at(m, at)->in[node_at(m, at)->in[0] == by] != e)
+			return -1;
+		return rg_region_add(r, at) ? at : -1;
 	}
 	at = reader(m, by, "Div");
 	return at >= 0 && node_at(m, at)->in[0] == e && node_at(m, at)->in[1] == by && rg_region_add(r, at) ? at : -1;
@@ -54,8 +57,8 @@ static int before_maximum(const struct rg_match *m, int value, unsigned axes, st
 	if (at < 0)
 		return value;
 	max = rg_match_maker(m, node_at(m, at)->in[1], "ReduceMax");
-	if (max < 0 || node_at(m, max)->in[0] != node_at(m, at)->in[0] || !rg_reduced_axes(m->g, node_at(m, max), &of) ||
-	    of != axes || !rg_region_add(r, at) || !rg_region_add(r, max))
+	if (max < 0 || node_at(m, max)->in[0] != node_at(m, at)->in[0] ||
+	    !rg_reduced_axes(m->g, node_at(m, max), &of) || of != axes || !rg_region_add(r, at) || !rg_region_add(r, max))
 		return value;
 	return node_at(m, at)->in[0];
 }
