@@ -27,6 +27,8 @@
 
 #define LOWEST (-1e9f)
 
+enum { MOST_SIZE = 4096 };          /* of a head, that kernels take (attend.h) */
+
 struct pattern {
 	int softmax, last;          /* nodes */
 	struct rg_heads q, k, v;
@@ -552,6 +554,8 @@ static int look_at(struct rg_match *m, int softmax, struct rg_error *err)
 		return 0;
 	if (!why)
 		why = may_go(m, &p);
+	if (!why && (p.q.size > MOST_SIZE || p.v.size > MOST_SIZE))
+		why = RG_DECLINE_KERNEL;
 	if (!why && (!((float)p.scale != 0) || !isfinite((float)p.scale)))
 		why = RG_DECLINE_RANGE;
 	return why ? rg_match_note(m, softmax, p.last, why, err) : rewrite(m, &p, err);

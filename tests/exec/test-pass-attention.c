@@ -388,6 +388,33 @@ static void test_grown(void **state)
 	check_planted((struct planted){ make_grown(0), "attention", "weights", RG_DECLINE_BROADCASTING }, 0, 3, make_grown);
 }
 
+/* Heads larger than the kernel takes. */
+static struct rg_graph *make_large(uint64_t seed)
+{
+	struct rg_graph *g = make_graph();
+	int64_t size = 4100;
+
+	make_input(g, "q", RG_F32, "1x3x8200");
+	reshape(g, "q", "q5", 4, (const int64_t[]){ 1, 3, 2, size });
+	turn(g, "q5", "q4", 4, (const int64_t[]){ 0, 2, 1, 3 });
+	turn(g, "q5", "kt", 4, (const int64_t[]){ 0, 2, 3, 1 });
+	make_number(g, "scale", 1.0f / 64);
+	make_node(g, "MatMul", "q4,kt", "product");
+	make_node(g, "Mul", "product,scale", "scores");
+	make_node_attrs(g, "Softmax", "scores", "weights", 1, ATTRS(int_attr("axis", -1)));
+	make_node(g, "MatMul", "weights,q4", "mixed");
+	turn(g, "mixed", "joined", 4, (const int64_t[]){ 0, 2, 1, 3 });
+	reshape(g, "joined", "y", 3, (const int64_t[]){ 1, 3, 2 * size });
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_large(void **state)
+{
+	check_planted((struct planted){ make_large(0), "attention", "weights", RG_DECLINE_KERNEL }, 0, 3, make_large);
+}
+
 static void test_idempotent(void **state)
 {
 	for (uint64_t how = 0; how < N_ORDERS; how += 11)
@@ -406,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_orders),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_grown),
+		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_idempotent),
 		cmocka_unit_test(test_allocation_failures),
 	};
