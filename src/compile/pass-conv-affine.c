@@ -8,10 +8,10 @@
  * f and s are gathered in double over the whole chain, and rounded once. It saves a
  * pass over the output for each.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compile/affine.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 
@@ -22,114 +22,8 @@ struct chain {
 	int64_t rows;               /* of the weights: stretches of one output channel */
 	int64_t group_rows;         /* ConvTranspose: rows of an input channel, and how many of those are in a */
 	int64_t group_inputs;       /* group; else 0 */
-	double *f, *s;              /* one a channel */
-	double *f_before, *s_before; /* before the last node */
+	struct rg_affine by;
 };
-
-/* BatchNormalization: f = scale / sqrt(var + epsilon), s = shift - f mean. */
-static enum rg_decline apply_batchnorm(const struct rg_match *m, const struct rg_node *n, struct chain *c)
-{
-	const float *p[4];          /* scale, shift, mean, var */
-	double epsilon = (double)rg_node_float(n, "epsilon", 1e-5f);
-
-	if (n->n_in != 5 || rg_node_int(n, "training_mode", 0) || !rg_node_int(n, "spatial", 1) || n->version < 7)
-		return RG_DECLINE_ATTRIBUTE;
-	for (int k = 1; k < n->n_out; k++)
-		if (n->out[k] >= 0)
-			return RG_DECLINE_ATTRIBUTE;
-	for (int k = 0; k < 4; k++) {
-		int64_t count = 0;
-
-		p[k] = rg_match_floats(m->g, n->in[k + 1], &count);
-		if (!p[k])
-			return RG_DECLINE_NOT_CONSTANT;
-		if (count != c->channels)
-			return RG_DECLINE_BROADCASTING;
-	}
-	for (int64_t i = 0; i < c->channels; i++) {
-		double f = (double)p[0][i] / sqrt((double)p[3][i] + epsilon);
-
-		c->f[i] *= f;
-		c->s[i] = f * (c->s[i] - (double)p[2][i]) + (double)p[1][i];
-	}
-	return RG_DECLINE_NONE;
-}
-
-/* Whether a constant is one number, or one a channel of an output of this rank: elements from one
- * channel to the next, 0 or 1; -1: neither. */
-static int channel_step(const struct rg_shape *s, int rank, int64_t channels)
-{
-	int at = s->rank - (rank - 1); /* the dimension that meets the channels */
-
-	if (s->rank > rank)
-		return -1;
-	if (rg_shape_count(s) == 1)
-		return 0;
-	return at >= 0 && s->dim[at] == channels && rg_shape_count(s) == channels ? 1 : -1;
-}
-
-static enum rg_decline apply_constant(const struct rg_match *m, const struct rg_node *n, struct chain *c)
-{
-	const struct rg_graph *g = m->g;
-	int from = g->nodes[c->last].out[0], other = n->in[n->in[0] == from], step;
-	int64_t count;
-	const float *v = rg_match_floats(g, other, &count);
-
-	step = v ? channel_step(&g->values[other].shape, g->values[from].shape.rank, c->channels) : -1;
-	if (step < 0)
-		return v ? RG_DECLINE_BROADCASTING : RG_DECLINE_NOT_CONSTANT;
-	for (int64_t i = 0; i < c->channels; i++) {
-		double x = (double)v[step * i];
-
-		switch (n->op_type[0]) {
-		case 'M': c->f[i] *= x, c->s[i] *= x; break;
-		case 'D': c->f[i] /= x, c->s[i] /= x; break;
-		case 'A': c->s[i] += x; break;
-		default:  c->s[i] -= x; break;
-		}
-	}
-	return RG_DECLINE_NONE;
-}
-
-static enum rg_decline negate(struct chain *c)
-{
-	for (int64_t i = 0; i < c->channels; i++) {
-		c->f[i] = -c->f[i];
-		c->s[i] = -c->s[i];
-	}
-	return RG_DECLINE_NONE;
-}
-
-/* Products with weights must neither overflow nor vanish where the chain itself did not. */
-static bool in_range(const struct chain *c)
-{
-	for (int64_t i = 0; i < c->channels; i++) {
-		double f = fabs(c->f[i]);
-
-		if (!(f < 1e18) || !(f > 1e-18 || f == 0) || !(fabs(c->s[i]) < 1e30))
-			return false;
-	}
-	return true;
-}
-
-/* Takes node `at` into the factors, or leaves them as they are. */
-static enum rg_decline apply(const struct rg_match *m, int at, struct chain *c)
-{
-	const struct rg_node *n = &m->g->nodes[at];
-	size_t size = (size_t)c->channels * sizeof(*c->f);
-	enum rg_decline why;
-
-	memcpy(c->f_before, c->f, size);
-	memcpy(c->s_before, c->s, size);
-	why = n->op_type[0] == 'B' ? apply_batchnorm(m, n, c) : n->op_type[0] == 'N' ? negate(c) : apply_constant(m, n, c);
-	if (!why && !in_range(c))
-		why = RG_DECLINE_RANGE;
-	if (why) {
-		memcpy(c->f, c->f_before, size);
-		memcpy(c->s, c->s_before, size);
-	}
-	return why;
-}
 
 /* The next node of the chain that the pass knows; -1 where it ends. */
 static int find_next(const struct rg_match *m, const struct chain *c, enum rg_decline *why)
@@ -177,9 +71,9 @@ static int make_constants(struct rg_graph *g, const struct rg_node *conv, const 
 	}
 	for (int64_t r = 0; r < c->rows; r++)
 		for (int64_t k = 0; k < each; k++)
-			to[r * each + k] = (float)(c->f[channel_of(c, r)] * (double)from[r * each + k]);
+			to[r * each + k] = (float)(c->by.f[channel_of(c, r)] * (double)from[r * each + k]);
 	for (int64_t i = 0; i < c->channels; i++)
-		sum[i] = (float)(c->f[i] * (old ? (double)old[i] : 0) + c->s[i]);
+		sum[i] = (float)(c->by.f[i] * (old ? (double)old[i] : 0) + c->by.s[i]);
 	*weights = rg_rewrite_const(g, conv->name, ":weights", RG_F32, &shape, to, err);
 	if (*weights < 0) {
 		rg_free(sum);
@@ -219,7 +113,7 @@ static int follow(struct rg_match *m, struct chain *c, struct rg_error *err)
 		if (at < 0)
 			return 0;
 		if (!why)
-			why = apply(m, at, c);
+			why = rg_affine_take(m, at, m->g->nodes[c->last].out[0], &c->by);
 		if (why)
 			return c->last != c->conv ? rg_match_note_settled(m, at, c->conv, why, err) :
 						    rg_match_note(m, at, c->conv, why, err);
@@ -263,21 +157,12 @@ static int look_at(struct rg_match *m, int at, struct rg_error *err)
 		return 0;
 	if (!find_channels(g, conv, &c))
 		return 0;
-	c.f = rg_calloc((size_t)c.channels, sizeof(*c.f));
-	c.s = rg_calloc((size_t)c.channels, sizeof(*c.s));
-	c.f_before = rg_calloc((size_t)c.channels, sizeof(*c.f));
-	c.s_before = rg_calloc((size_t)c.channels, sizeof(*c.s));
-	rc = c.f && c.s && c.f_before && c.s_before ? 0 : rg_error_nomem(err, (size_t)c.channels * sizeof(*c.f));
-	for (int64_t i = 0; i < c.channels && !rc; i++)
-		c.f[i] = 1;
+	rc = rg_affine_init(&c.by, c.channels, err);
 	if (!rc)
 		rc = follow(m, &c, err);
 	if (!rc && c.last != at)
 		rc = rewrite(m, &c, err);
-	rg_free(c.f);
-	rg_free(c.s);
-	rg_free(c.f_before);
-	rg_free(c.s_before);
+	rg_affine_free(&c.by);
 	return rc;
 }
 

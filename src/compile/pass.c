@@ -25,6 +25,7 @@ static const struct rg_pass *const passes[] = {
 	&rg_pass_pad_merge,
 	&rg_pass_conv_affine,
 	&rg_pass_conv_input,
+	&rg_pass_affine_blocked,
 	&rg_pass_conv_epilogue,
 	&rg_pass_epilogue,
 	&rg_pass_skip_layer_norm,
@@ -118,7 +119,7 @@ static int check_disabled(const struct rg_pass_options *o, struct rg_error *err)
 
 static bool runs(const struct rg_pass_options *o, const struct rg_pass *pass)
 {
-	if (pass->level > o->level || (o->portable && pass->internal))
+	if (pass->level > o->level || (o->portable ? pass->internal || pass->own_only : pass->foreign))
 		return false;
 	for (int i = 0; i < o->n_disabled; i++)
 		if (!strcmp(o->disabled[i], pass->name))

@@ -69,6 +69,10 @@ struct rg_pass {
 	/* Makes operators that only ridge's own executor knows (domain "ridge"), or that others run
 	 * slower than their parts: not for a model that is written for others. */
 	bool internal;
+	/* Why it does not pay elsewhere, with what was measured: it does not run for a portable model. NULL: it pays */
+	const char *own_only;
+	/* Pays in other runtimes only: it runs for a portable model and never for ridge's executor. */
+	bool foreign;
 };
 
 /* All passes, in the order in which they run. */
@@ -84,7 +88,8 @@ struct rg_pass_options {
 	/* Types or names of nodes that stay as they are: kernels were asked for by them */
 	int n_pinned;
 	const char *const *pinned;
-	bool portable;              /* passes that are internal do not run */
+	bool portable;              /* for other runtimes: passes that are internal or own_only do not run, foreign
+	                               ones do */
 	/* Once so many rewrites are noted, patterns are no longer found (one of several nodes is
 	 * taken whole): to find the one that went wrong. 0: no limit */
 	int limit;

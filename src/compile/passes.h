@@ -23,6 +23,7 @@ extern const struct rg_pass rg_pass_softmax;       /* pass-softmax.c */
 extern const struct rg_pass rg_pass_rotary;        /* pass-rotary.c */
 extern const struct rg_pass rg_pass_silu;          /* pass-silu.c */
 extern const struct rg_pass rg_pass_conv_affine;   /* pass-conv-affine.c */
+extern const struct rg_pass rg_pass_affine_blocked; /* pass-affine-blocked.c */
 extern const struct rg_pass rg_pass_conv_epilogue; /* pass-conv-epilogue.c */
 extern const struct rg_pass rg_pass_epilogue;      /* pass-epilogue.c */
 

@@ -912,6 +912,8 @@ static void report_pass(const struct work *w, const struct rewriting *a, struct 
 {
 	if (p->pass->internal)
 		p->left_out = "it makes operators that only ridge's own executor knows";
+	else if (p->pass->own_only)
+		p->left_out = p->pass->own_only;
 	else if (is_disabled(w, p->pass))
 		p->left_out = "--disable";
 	for (int i = 0; i < w->n_out; i++)

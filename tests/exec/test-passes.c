@@ -110,7 +110,7 @@ static int count_call(void *ctx, const struct rg_pass *pass, struct rg_graph *g,
 
 static int never_runs(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err)
 {
-	fail_msg("an internal pass ran for a portable model");
+	fail_msg("a pass ran that is not for this kind of model");
 	return 0;
 }
 
@@ -118,7 +118,9 @@ static int never_runs(struct rg_graph *g, struct rg_pass_log *log, struct rg_err
  * passes stay out of a portable model. */
 static void test_options(void **state)
 {
-	static const struct rg_pass inner = { "inner", "fails when it runs", 1, never_runs, .internal = true };
+	static const struct rg_pass inner = { "inner", "fails when it runs", 1, never_runs, .internal = true },
+		ours = { "ours", "fails when it runs", 1, never_runs, .own_only = "slower" },
+		theirs = { "theirs", "fails when it runs", 1, never_runs, .foreign = true };
 	static const struct rg_plan_options po = { .lanes = 1 };
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_pass_log log = { 0 };
@@ -131,6 +133,12 @@ static void test_options(void **state)
 	assert_ptr_equal(rg_pass_at(count), &inner);
 	o.after = NULL;
 	count_rewrites(&o, make_block(1));
+	rg_pass_inject(&ours);
+	count_rewrites(&o, make_block(1));
+	rg_pass_inject(&theirs);
+	o.portable = false;
+	count_rewrites(&o, make_block(1));
+	o.portable = true;
 	o.after = count_call;
 	rg_pass_inject(NULL);
 	assert_int_equal(rg_fold_graph(g, &po, &err), 0);
