@@ -23,7 +23,8 @@ static const char *list_groups(struct rg_check *c, const struct rg_fusion_group 
 	return rest ? rg_check_text(c, "%s, others %d", text, rest) : text;
 }
 
-/* How much of the time goes into steps that fusing is about: those that do little arithmetic for the bytes they move. */
+/* How much of the time goes into steps that fusing is about: those that do little arithmetic for the bytes
+ * they move. */
 static double cheap_share(const struct rg_analysis *a)
 {
 	double share = 0;
@@ -51,15 +52,19 @@ static const struct rg_fusions *fusions(struct rg_check *c)
 /* A run without passes says nothing about what they could do; only planning it again does. */
 static void not_tried(struct rg_check *c, struct rg_answer *q, const char *what)
 {
-	rg_check_unknown(q, rg_check_text(c, "%s was not tried: graph passes did not run (--optimize 0)", what),
-			 rg_check_text(c, "a recording with passes: ridge record %s --optimize 3; without running it: "
-				       "ridge report --static %s --compiler", c->rec->run.model, c->rec->run.model));
+	rg_check_unknown(
+	    q, rg_check_text(c, "%s was not tried: graph passes did not run (--optimize 0)", what),
+	    rg_check_text(c,
+			  "a recording with passes: ridge record %s --optimize 3; without running it: "
+			  "ridge report --static %s --compiler",
+			  c->rec->run.model, c->rec->run.model));
 }
 
 void rg_check_compiler_fusion(struct rg_check *c, struct rg_answer *q)
 {
 	const struct rg_fusions *f = fusions(c);
-	double steps = rg_recording_number(c->rec, "plan.steps"), before = rg_recording_number(c->rec, "plan.steps_before");
+	double steps = rg_recording_number(c->rec, "plan.steps"),
+	       before = rg_recording_number(c->rec, "plan.steps_before");
 	double share = cheap_share(c->a);
 	const char *from = "", *left = "";
 	char p[32];
@@ -78,15 +83,24 @@ void rg_check_compiler_fusion(struct rg_check *c, struct rg_answer *q)
 	if (!isnan(before))
 		from = rg_check_text(c, " instead of %.0f", before);
 	if (f->n_left)
-		left = rg_check_text(c, "; %d pairs of steps stayed two: %s; the most frequent with an example: %s behind %s, "
-				     "'%s' behind '%s' (%s)", f->n_left, list_groups(c, f->reasons, f->n_reasons, 5),
-				     f->pairs[0].op_type, *f->pairs[0].into_type ? f->pairs[0].into_type : "another",
-				     f->pairs[0].example->node, f->pairs[0].example->into, f->pairs[0].name);
-	q->verdict = f->n_left == 0 ? RG_VERDICT_GOOD : isnan(share) ? RG_VERDICT_ATTENTION : rg_check_grade(share, 0.1, 0.3);
-	q->answer = rg_check_text(c, "%.0f steps%s: %d rewrites (%s)%s; element-wise steps, moves and norms that are left take %s of "
-				  "the time", steps, from, f->n_done, f->n_done ? list_groups(c, f->passes, f->n_passes, 5) : "none", left,
-				  rg_check_percent(p, share));
-	q->evidence = rg_check_text(c, "ridge report --compiler %lld%s", (long long)c->rec->run.id, c->db_option);
+		left = rg_check_text(
+		    c,
+		    "; %d pairs of steps stayed two: %s; the most frequent with an example: %s behind %s, "
+		    "'%s' behind '%s' (%s)",
+		    f->n_left, list_groups(c, f->reasons, f->n_reasons, 5), f->pairs[0].op_type,
+		    *f->pairs[0].into_type ? f->pairs[0].into_type : "another", f->pairs[0].example->node,
+		    f->pairs[0].example->into, f->pairs[0].name);
+	q->verdict = f->n_left == 0 ? RG_VERDICT_GOOD :
+		     isnan(share)   ? RG_VERDICT_ATTENTION :
+				      rg_check_grade(share, 0.1, 0.3);
+	q->answer = rg_check_text(
+	    c,
+	    "%.0f steps%s: %d rewrites (%s)%s; element-wise steps, moves and norms that are left take %s of "
+	    "the time",
+	    steps, from, f->n_done, f->n_done ? list_groups(c, f->passes, f->n_passes, 5) : "none", left,
+	    rg_check_percent(p, share));
+	q->evidence =
+	    rg_check_text(c, "ridge report --compiler %lld%s", (long long)c->rec->run.id, c->db_option);
 	rg_check_figure(q, "fused", f->n_done, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "not_fused", f->n_left, "", RG_PROV_MODELLED);
 	rg_check_figure(q, "steps", steps, "", RG_PROV_MODELLED);
@@ -140,7 +154,9 @@ void rg_check_compiler_layout(struct rg_check *c, struct rg_answer *q)
 		    "not computed%s",
 		    n, b, rg_check_percent(p, a->ops_total_ns > 0 ? share : NAN),
 		    f->level == 0 ? ", and taking them together was not tried (--optimize 0)" :
-		    f->level > 0 ? rg_check_text(c, "; %d met others and went", count_pass(f, "transpose-merge")) : "");
+		    f->level > 0  ? rg_check_text(c, "; %d met others and went",
+						  count_pass(f, "transpose-merge")) :
+				    "");
 	q->evidence = rg_check_text(
 	    c,
 	    "sqlite3 %s \"SELECT step, name, shape, read_bytes + write_bytes FROM step WHERE run_id "
@@ -188,7 +204,8 @@ void rg_check_compiler_folding(struct rg_check *c, struct rg_answer *q)
 	if (!f)
 		return;
 	if (f->level > 0)
-		twice = rg_check_text(c, "constants and nodes that were there twice: %d", count_pass(f, "common"));
+		twice = rg_check_text(c, "constants and nodes that were there twice: %d",
+				      count_pass(f, "common"));
 	else if (f->level < 0)
 		twice = "whether duplicates were looked for is not known";
 

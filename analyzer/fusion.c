@@ -23,7 +23,8 @@ static const char *find_last(const char *from, const char *end, const char *what
 /* 1: read, 0: it is no such note, or -ENOMEM. */
 static int read_note(struct rg_arena *arena, const struct rg_note_row *note, bool done, struct rg_fusion *f)
 {
-	const char *text = note->text ? note->text : "", *end = text + strlen(text), *open = NULL, *colon = NULL;
+	const char *text = note->text ? note->text : "", *end = text + strlen(text), *open = NULL,
+		   *colon = NULL;
 	const char *middle = strstr(text, done ? " into " : " not into "), *into;
 
 	if (!middle)
@@ -41,7 +42,8 @@ static int read_note(struct rg_arena *arena, const struct rg_note_row *note, boo
 	f->node = note->subject;
 	f->op_type = rg_arena_strndup(arena, text, (size_t)(middle - text));
 	f->into = rg_arena_strndup(arena, into, (size_t)((colon ? colon : open ? open : end) - into));
-	f->reason = colon ? rg_arena_strndup(arena, colon + 2, (size_t)((open ? open : end) - colon - 2)) : "";
+	f->reason =
+	    colon ? rg_arena_strndup(arena, colon + 2, (size_t)((open ? open : end) - colon - 2)) : "";
 	f->pass = open ? rg_arena_strndup(arena, open + 2, (size_t)(end - open - 3)) : "";
 	f->into_type = "";
 	return f->op_type && f->into && f->reason && f->pass ? 1 : -ENOMEM;
@@ -49,7 +51,8 @@ static int read_note(struct rg_arena *arena, const struct rg_note_row *note, boo
 
 static int by_name(const void *pa, const void *pb)
 {
-	return strcmp((*(const struct rg_step_row *const *)pa)->name, (*(const struct rg_step_row *const *)pb)->name);
+	return strcmp((*(const struct rg_step_row *const *)pa)->name,
+		      (*(const struct rg_step_row *const *)pb)->name);
 }
 
 static void find_types(const struct rg_step_row **steps, int n_steps, struct rg_fusion *f, int n)
@@ -90,7 +93,8 @@ static int by_count(const void *pa, const void *pb)
 	return a->count != b->count ? (a->count < b->count ? 1 : -1) : compare_keys(a, b);
 }
 
-static int group(struct rg_arena *arena, const struct rg_fusion *f, int n, enum by by, struct rg_fusion_group **out)
+static int group(struct rg_arena *arena, const struct rg_fusion *f, int n, enum by by,
+		 struct rg_fusion_group **out)
 {
 	struct rg_fusion_group *g = rg_arena_alloc(arena, (size_t)n + 1, sizeof(*g));
 	int kept = 0;
@@ -99,7 +103,8 @@ static int group(struct rg_arena *arena, const struct rg_fusion *f, int n, enum 
 	if (!g)
 		return -ENOMEM;
 	for (int i = 0; i < n; i++)
-		g[i] = (struct rg_fusion_group){ by == BY_PASS ? f[i].pass : f[i].reason, by == BY_PAIR ? f[i].op_type : "",
+		g[i] = (struct rg_fusion_group){ by == BY_PASS ? f[i].pass : f[i].reason,
+						 by == BY_PAIR ? f[i].op_type : "",
 						 by == BY_PAIR ? f[i].into_type : "", 1, &f[i] };
 	qsort(g, (size_t)n, sizeof(*g), by_key);
 	for (int i = 0; i < n; i++) {
@@ -142,7 +147,9 @@ static int fill(struct rg_fusions *f, const struct rg_recording *r)
 	for (int i = 0; i < r->n_notes; i++) {
 		bool done = !strcmp(r->notes[i].kind, "fused");
 		int rc = done || !strcmp(r->notes[i].kind, "not-fused") ?
-			 read_note(f->arena, &r->notes[i], done, done ? &f->done[f->n_done] : &f->left[f->n_left]) : 0;
+			     read_note(f->arena, &r->notes[i], done,
+				       done ? &f->done[f->n_done] : &f->left[f->n_left]) :
+			     0;
 
 		if (rc < 0)
 			return rc;

@@ -1,6 +1,6 @@
 /*
- * What the compiler did to a graph and what it left, out of the notes of a recording: who became part of whom, which
- * pairs of steps stayed two and why, by pass, by reason and by pair of operators.
+ * What the compiler did to a graph and what it left, out of the notes of a recording: who became part of
+ * whom, which pairs of steps stayed two and why, by pass, by reason and by pair of operators.
  */
 #ifndef RG_ANALYZER_FUSION_H
 #define RG_ANALYZER_FUSION_H
@@ -31,7 +31,7 @@ struct rg_fusions {
 	int n_passes, n_reasons, n_pairs;
 	struct rg_fusion_group *passes;  /* of what was done, most first */
 	struct rg_fusion_group *reasons; /* of what was left, most first */
-	struct rg_fusion_group *pairs;   /* the same by reason and pair of operators: reasons in their order, most first */
+	struct rg_fusion_group *pairs;   /* by reason and pair of operators: reasons in their order */
 	int n_transposes;           /* steps that only change the layout */
 	struct rg_arena *arena;     /* owns all of the above; names are the recording's or its own */
 };

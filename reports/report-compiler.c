@@ -1,6 +1,6 @@
 /*
- * What the compiler did to a graph (ridge report --compiler): what each pass rewrote, which steps that follow each
- * other stayed two and why, what is left of layouts, and what was folded.
+ * What the compiler did to a graph (ridge report --compiler): what each pass rewrote, which steps that follow
+ * each other stayed two and why, what is left of layouts, and what was folded.
  */
 #include <errno.h>
 #include <math.h>
@@ -44,7 +44,8 @@ static void paragraph(struct rg_str *out, const struct rg_style *st, const char 
 	*s = (struct rg_str){ 0 };
 }
 
-static void header(struct rg_str *out, const struct rg_analysis *a, const struct rg_fusions *f, const struct rg_style *st)
+static void header(struct rg_str *out, const struct rg_analysis *a, const struct rg_fusions *f,
+		   const struct rg_style *st)
 {
 	struct rg_str s = { 0 };
 
@@ -89,7 +90,9 @@ static void who(struct rg_table *t, const struct rg_fusion *f, bool done)
 static int passes_table(struct rg_str *out, const struct rg_fusions *f, const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-		{ "pass", RG_ALIGN_LEFT, 0, 0 }, { "rewrites", RG_ALIGN_RIGHT, 0, 0 }, { "for example", RG_ALIGN_LEFT, 20, 0 },
+		{ "pass", RG_ALIGN_LEFT, 0, 0 },
+		{ "rewrites", RG_ALIGN_RIGHT, 0, 0 },
+		{ "for example", RG_ALIGN_LEFT, 20, 0 },
 	};
 	struct rg_table t;
 	int rc;
@@ -111,8 +114,9 @@ static int passes_table(struct rg_str *out, const struct rg_fusions *f, const st
 static int pairs_table(struct rg_str *out, const struct rg_fusions *f, const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-		{ "stayed two", RG_ALIGN_LEFT, 12, 0 }, { "pairs", RG_ALIGN_RIGHT, 0, 0 }, { "operator", RG_ALIGN_LEFT, 8, 0 },
-		{ "behind", RG_ALIGN_LEFT, 8, 0 }, { "for example", RG_ALIGN_LEFT, 14, 1 },
+		{ "stayed two", RG_ALIGN_LEFT, 12, 0 },  { "pairs", RG_ALIGN_RIGHT, 0, 0 },
+		{ "operator", RG_ALIGN_LEFT, 8, 0 },     { "behind", RG_ALIGN_LEFT, 8, 0 },
+		{ "for example", RG_ALIGN_LEFT, 14, 1 },
 	};
 	int most = st->top > 0 ? st->top : st->width ? MOST_PAIRS : f->n_pairs, shown = 0, rc;
 	struct rg_table t;
@@ -124,7 +128,9 @@ static int pairs_table(struct rg_str *out, const struct rg_fusions *f, const str
 	for (; shown < f->n_pairs && shown < most; shown++) {
 		const struct rg_fusion_group *g = &f->pairs[shown];
 
-		rg_table_add(&t, shown && !strcmp(g->name, g[-1].name) && st->format == RG_FORMAT_TABLE ? "" : g->name);
+		rg_table_add(&t, shown && !strcmp(g->name, g[-1].name) && st->format == RG_FORMAT_TABLE ?
+				     "" :
+				     g->name);
 		rg_table_addf(&t, "%d", g->count);
 		rg_table_add(&t, g->op_type);
 		rg_table_add(&t, *g->into_type ? g->into_type : "-");
@@ -133,7 +139,8 @@ static int pairs_table(struct rg_str *out, const struct rg_fusions *f, const str
 	rc = rg_table_print(out, &t, st);
 	rg_table_free(&t);
 	if (!rc && shown < f->n_pairs)
-		rg_str_printf(out, "%s(%d more kinds of pairs)\n", st->format == RG_FORMAT_MD ? "\n" : "", f->n_pairs - shown);
+		rg_str_printf(out, "%s(%d more kinds of pairs)\n", st->format == RG_FORMAT_MD ? "\n" : "",
+			      f->n_pairs - shown);
 	return rc;
 }
 

@@ -1,6 +1,7 @@
 /*
  * True data dependencies between steps, through views: who made the bytes that
- * a step reads, several where they were made in parts. Orders that come only from sharing the arena are not edges.
+ * a step reads, several where they were made in parts. Orders that come only from sharing the arena are not
+ * edges.
  */
 #include "compile/internal.h"
 
@@ -8,7 +9,7 @@
 
 struct makers {
 	int *step_of;               /* by value: the step that makes it, -1 none */
-	int *first_piece;           /* by value that is the root of memory: what steps make in parts of it; -1 */
+	int *first_piece; /* by value that is the root of memory: what steps make in parts of it; -1 */
 	int *next_piece;            /* by value: of the same memory */
 };
 
@@ -54,7 +55,8 @@ static void collect(const struct rg_plan *p, const struct makers *m, struct rg_e
 			if (m->step_of[root] >= 0 && !seen_before(p, step, k, root, true))
 				add_edge(edges, n, m->step_of[root], s, step->in[k]);
 			for (v = m->first_piece[root]; v >= 0; v = m->next_piece[v])
-				if (overlap(p, v, step->in[k]) && m->step_of[v] < s && !seen_before(p, step, k, v, false))
+				if (overlap(p, v, step->in[k]) && m->step_of[v] < s &&
+				    !seen_before(p, step, k, v, false))
 					add_edge(edges, n, m->step_of[v], s, step->in[k]);
 		}
 	}
@@ -91,7 +93,8 @@ int rg_plan_edges(struct builder *b, struct rg_error *err)
 {
 	size_t n = (size_t)b->plan->n_tensors + 1;
 	struct makers m = { rg_calloc(n, sizeof(int)), rg_calloc(n, sizeof(int)), rg_calloc(n, sizeof(int)) };
-	int rc = m.step_of && m.first_piece && m.next_piece ? collect_all(b, &m, err) : rg_error_nomem(err, n * sizeof(int));
+	int rc = m.step_of && m.first_piece && m.next_piece ? collect_all(b, &m, err) :
+							      rg_error_nomem(err, n * sizeof(int));
 
 	rg_free(m.step_of);
 	rg_free(m.first_piece);

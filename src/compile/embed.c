@@ -1,14 +1,14 @@
 /*
  * Cutting and joining without copies.
  *
- * What Slice, Split and Gather cut out is often contiguous: it is an alias into their input then, and the step
- * goes. Where the inputs of a Concat lie one behind the other in its output, and each is made by a step into memory of
- * its own, they are made inside the output at once.
+ * What Slice, Split and Gather cut out is often contiguous: it is an alias into their input then, and the
+ * step goes. Where the inputs of a Concat lie one behind the other in its output, and each is made by a step
+ * into memory of its own, they are made inside the output at once.
  *
- * Neither is always a win. A small part holds on to all that it was cut from. A joined output lives from its first piece on;
- * where pieces are made at very different times (a skip connection) room for the late one is held from the early
- * one on. On the other side the copy and its source never live at once any more. So each is done only where
- * the largest sum of live bytes, scratch not counted, does not grow.
+ * Neither is always a win. A small part holds on to all that it was cut from. A joined output lives from its
+ * first piece on; where pieces are made at very different times (a skip connection) room for the late one is
+ * held from the early one on. On the other side the copy and its source never live at once any more. So each
+ * is done only where the largest sum of live bytes, scratch not counted, does not grow.
  */
 #include "compile/internal.h"
 
@@ -94,8 +94,8 @@ static bool in_arena(const struct rg_plan *p, int root)
 }
 
 /*
- * Whether the load allows that these values, roots of their own until now, lie inside `root` from now on; it is
- * then up to date.
+ * Whether the load allows that these values, roots of their own until now, lie inside `root` from now on; it
+ * is then up to date.
  */
 static bool try_load(struct embedder *e, int root, int n, const int *values)
 {
@@ -170,7 +170,8 @@ static bool cut(struct embedder *e, const struct rg_node *n)
 
 /* ---- joining ---- */
 
-/* Each piece is all of the memory of a value that a step makes, and no two are the same; `roots` has room for them. */
+/* Each piece is all of the memory of a value that a step makes, and no two are the same; `roots` has room for
+ * them. */
 static bool can_join(struct embedder *e, const struct rg_node *n, int node, int *roots)
 {
 	const struct rg_plan *p = e->p;

@@ -29,7 +29,8 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 	unsigned char *needed = rg_calloc(n, 1);
 	int used = 0;
 
-	*m = (struct rg_match){ .g = g, .pass = pass, .log = log, .n_nodes = g->n_nodes, .n_values = g->n_values };
+	*m = (struct rg_match){ .g = g, .pass = pass, .log = log, .n_nodes = g->n_nodes,
+				.n_values = g->n_values };
 	for (int i = 0; i < g->n_nodes; i++)
 		all += (size_t)g->nodes[i].n_in + (size_t)g->nodes[i].n_captured;
 	m->live = rg_calloc((size_t)g->n_nodes + 1, 1);
@@ -40,7 +41,8 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 	m->uses = rg_calloc(all, sizeof(*m->uses));
 	m->captured = rg_calloc(n, 1);
 	m->instead = rg_calloc(n, sizeof(*m->instead));
-	if (!needed || !m->live || !m->gone || !m->pinned || !m->first_use || !m->n_uses || !m->uses || !m->captured || !m->instead) {
+	if (!needed || !m->live || !m->gone || !m->pinned || !m->first_use || !m->n_uses || !m->uses ||
+	    !m->captured || !m->instead) {
 		rg_free(needed);
 		return rg_error_nomem(err, all * sizeof(*m->uses));
 	}
@@ -52,7 +54,8 @@ int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, str
 	}
 	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < log->n_pinned && !m->pinned[i]; k++)
-			m->pinned[i] = !strcmp(g->nodes[i].op_type, log->pinned[k]) || !strcmp(g->nodes[i].name, log->pinned[k]);
+			m->pinned[i] = !strcmp(g->nodes[i].op_type, log->pinned[k]) ||
+				       !strcmp(g->nodes[i].name, log->pinned[k]);
 	for (int i = 0; i < g->n_nodes; i++) {
 		if (!m->live[i])
 			continue;
@@ -156,13 +159,14 @@ enum rg_decline rg_match_inside(const struct rg_match *m, int value)
 	       v->dynamic || !v->shaped ? RG_DECLINE_DYNAMIC : RG_DECLINE_NONE;
 }
 
-int rg_match_reader(const struct rg_match *m, int node, const char *op_type, bool commutes, enum rg_decline *why)
+int rg_match_reader(const struct rg_match *m, int node, const char *op_type, bool commutes,
+		    enum rg_decline *why)
 {
 	return rg_match_reader_of(m, node, "", op_type, commutes, why);
 }
 
-int rg_match_reader_of(const struct rg_match *m, int node, const char *domain, const char *op_type, bool commutes,
-		       enum rg_decline *why)
+int rg_match_reader_of(const struct rg_match *m, int node, const char *domain, const char *op_type,
+		       bool commutes, enum rg_decline *why)
 {
 	const struct rg_node *n = &m->g->nodes[node];
 
@@ -176,7 +180,8 @@ int rg_match_reader_of(const struct rg_match *m, int node, const char *domain, c
 		const struct rg_node *reader = &m->g->nodes[m->uses[u].node];
 
 		if (!rg_match_is_of(m, m->uses[u].node, domain, op_type) ||
-		    (reader->in[0] != n->out[0] && !(commutes && reader->n_in > 1 && reader->in[1] == n->out[0])))
+		    (reader->in[0] != n->out[0] &&
+		     !(commutes && reader->n_in > 1 && reader->in[1] == n->out[0])))
 			continue;
 		*why = rg_match_inside(m, n->out[0]);
 		return m->uses[u].node;

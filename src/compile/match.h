@@ -27,7 +27,8 @@ struct rg_match {
 
 int rg_match_begin(struct rg_match *m, struct rg_graph *g, const char *pass, struct rg_pass_log *log,
 		   struct rg_error *err);
-/* Takes out what is gone, and unneeded nodes that read of it. `rc`: how the pass went; returns it, or the number of rewrites. Frees m's own. */
+/* Takes out what is gone, and unneeded nodes that read of it. `rc`: how the pass went; returns it, or the
+ * number of rewrites. Frees m's own. */
 int rg_match_end(struct rg_match *m, int rc, struct rg_error *err);
 
 /* Node i is needed, not pinned, and not part of a rewrite yet; none is once the log's limit is reached. */
@@ -41,9 +42,10 @@ bool rg_match_is_of(const struct rg_match *m, int node, const char *domain, cons
  * A node of type `op_type` that reads output 0 of `node`, its only one, as its own input 0 (commutes: or as
  * input 1); -1 where there is none. *why: what keeps the value between them from going.
  */
-int rg_match_reader(const struct rg_match *m, int node, const char *op_type, bool commutes, enum rg_decline *why);
-int rg_match_reader_of(const struct rg_match *m, int node, const char *domain, const char *op_type, bool commutes,
-		       enum rg_decline *why);
+int rg_match_reader(const struct rg_match *m, int node, const char *op_type, bool commutes,
+		    enum rg_decline *why);
+int rg_match_reader_of(const struct rg_match *m, int node, const char *domain, const char *op_type,
+		       bool commutes, enum rg_decline *why);
 /* Why a node with this output cannot be taken apart from its readers; RG_DECLINE_NONE: it can. */
 enum rg_decline rg_match_inside(const struct rg_match *m, int value);
 /* A constant of float32 with data; its elements. NULL else. */

@@ -78,8 +78,8 @@ static bool gather_at(const struct rg_node *n, const struct rg_tensor *in, int64
 	int axis = rg_args_axis(rg_node_int(n, "axis", 0), in[0].shape.rank);
 	int64_t index;
 
-	if (axis < 0 || !in[1].data || rg_shape_count(&in[1].shape) != 1 || rg_args_ints(&in[1], &index, 1) != 1 ||
-	    !is_outermost(&in[0].shape, axis))
+	if (axis < 0 || !in[1].data || rg_shape_count(&in[1].shape) != 1 ||
+	    rg_args_ints(&in[1], &index, 1) != 1 || !is_outermost(&in[0].shape, axis))
 		return false;
 	if (index < 0)
 		index += in[0].shape.dim[axis];
@@ -126,7 +126,8 @@ bool rg_parts_join(const struct rg_graph *g, const struct rg_node *n)
 	const struct rg_value *out;
 	int axis;
 
-	if (n->domain[0] || strcmp(n->op_type, "Concat") || n->dynamic || n->n_in < 2 || !is_known(g, n->out[0]))
+	if (n->domain[0] || strcmp(n->op_type, "Concat") || n->dynamic || n->n_in < 2 ||
+	    !is_known(g, n->out[0]))
 		return false;
 	out = &g->values[n->out[0]];
 	/* before version 4 the axis was 1 where none was given */

@@ -1,7 +1,7 @@
 /*
  * What is there twice goes once: constants of the same type, shape and bytes, and nodes of the same
- * operator and attributes that read the same values. Not what is random, what has subgraphs, what is known only while it
- * runs. In one walk: a node whose inputs have just been found to be the same is the same, too.
+ * operator and attributes that read the same values. Not what is random, what has subgraphs, what is known
+ * only while it runs. In one walk: a node whose inputs have just been found to be the same is the same, too.
  */
 #include <string.h>
 
@@ -72,8 +72,9 @@ static bool is_candidate(const struct rg_match *m, int value)
 {
 	const struct rg_value *v = &m->g->values[value];
 
-	return v->origin != RG_CONST_NONE && v->origin != RG_CONST_BOUND && v->data && v->dtype != RG_STRING && !v->is_output &&
-	       !v->from_outer && !m->captured[value] && m->first_use[value] >= 0;
+	return v->origin != RG_CONST_NONE && v->origin != RG_CONST_BOUND && v->data &&
+	       v->dtype != RG_STRING && !v->is_output && !v->from_outer && !m->captured[value] &&
+	       m->first_use[value] >= 0;
 }
 
 /* Of large ones only the beginning: equal hashes are compared byte by byte anyway. */
@@ -99,7 +100,9 @@ static int merge_constants(struct rg_match *m, struct rg_error *err)
 	int rc = table_new(&t, m->n_values, err);
 
 	for (int v = 0; v < m->n_values && !rc; v++) {
-		struct rg_pass_note note = { .pass = m->pass, .node = g->values[v].name, .op_type = "constant" };
+		struct rg_pass_note note = { .pass = m->pass,
+					     .node = g->values[v].name,
+					     .op_type = "constant" };
 		uint64_t hash;
 		int twin;
 
@@ -128,8 +131,8 @@ static bool is_repeatable(const struct rg_match *m, int at)
 {
 	const struct rg_node *n = &m->g->nodes[at];
 
-	if (!rg_match_is_of(m, at, n->domain, n->op_type) || n->dynamic || !n->op || n->op->flags & (RG_OP_IMPURE | RG_OP_EXEC) ||
-	    n->n_captured > 0 || n->n_in == 0)
+	if (!rg_match_is_of(m, at, n->domain, n->op_type) || n->dynamic || !n->op ||
+	    n->op->flags & (RG_OP_IMPURE | RG_OP_EXEC) || n->n_captured > 0 || n->n_in == 0)
 		return false;
 	for (int i = 0; i < n->n_attrs; i++)
 		if (n->attrs[i].g || n->attrs[i].ref)
@@ -158,8 +161,8 @@ static bool same_list(const void *a, const void *b, int count, size_t size)
 
 static bool same_attr(const struct rg_attr *a, const struct rg_attr *b)
 {
-	if (strcmp(a->name, b->name) || a->type != b->type || a->count != b->count || a->i != b->i || a->s_len != b->s_len ||
-	    memcmp(&a->f, &b->f, sizeof(a->f)))
+	if (strcmp(a->name, b->name) || a->type != b->type || a->count != b->count || a->i != b->i ||
+	    a->s_len != b->s_len || memcmp(&a->f, &b->f, sizeof(a->f)))
 		return false;
 	switch (a->type) {
 	case RG_ATTR_STRING: return same_list(a->s, b->s, (int)a->s_len, 1);
@@ -171,8 +174,10 @@ static bool same_attr(const struct rg_attr *a, const struct rg_attr *b)
 				return false;
 		return true;
 	case RG_ATTR_TENSOR:
-		return a->t.dtype != RG_STRING && a->t.dtype == b->t.dtype && rg_shape_equal(&a->t.shape, &b->t.shape) &&
-		       (!a->t.data || !memcmp(a->t.data, b->t.data, (size_t)rg_tensor_bytes(a->t.dtype, &a->t.shape)));
+		return a->t.dtype != RG_STRING && a->t.dtype == b->t.dtype &&
+		       rg_shape_equal(&a->t.shape, &b->t.shape) &&
+		       (!a->t.data ||
+			!memcmp(a->t.data, b->t.data, (size_t)rg_tensor_bytes(a->t.dtype, &a->t.shape)));
 	default: return true;
 	}
 }
@@ -180,9 +185,9 @@ static bool same_attr(const struct rg_attr *a, const struct rg_attr *b)
 /* The same operator on the same values; what `again` makes, `first` makes too. */
 static bool same_node(const struct rg_match *m, const struct rg_node *first, const struct rg_node *again)
 {
-	if (strcmp(first->op_type, again->op_type) || strcmp(first->domain, again->domain) || first->op != again->op ||
-	    first->version != again->version || first->n_in != again->n_in || first->n_attrs != again->n_attrs ||
-	    again->n_out > first->n_out)
+	if (strcmp(first->op_type, again->op_type) || strcmp(first->domain, again->domain) ||
+	    first->op != again->op || first->version != again->version || first->n_in != again->n_in ||
+	    first->n_attrs != again->n_attrs || again->n_out > first->n_out)
 		return false;
 	for (int k = 0; k < first->n_in; k++)
 		if (rg_rewrite_now(m, first->in[k]) != rg_rewrite_now(m, again->in[k]))
@@ -216,7 +221,8 @@ static int drop(struct rg_match *m, int first, int again, struct rg_error *err)
 	/* of a single one, the first may take the name */
 	if (n->out[0] >= 0 && n_wanted == 1) {
 		why = rg_rewrite_may_skip(m, again, twin->out[0]);
-		return why ? rg_match_note(m, again, first, why, err) : rg_rewrite_skip(m, again, twin->out[0], err);
+		return why ? rg_match_note(m, again, first, why, err) :
+			     rg_rewrite_skip(m, again, twin->out[0], err);
 	}
 	if (!why) {
 		for (int k = 0; k < n->n_out; k++)

@@ -4,8 +4,8 @@
  *
  *	W (f x + s) + b  =  (W f) x + (b + sum of W s)
  *
- * Where the convolution pads, what it pads with is not shifted: then only a factor may go. What lies between two
- * convolutions has gone into the one before it (pass-conv-affine.c).
+ * Where the convolution pads, what it pads with is not shifted: then only a factor may go. What lies between
+ * two convolutions has gone into the one before it (pass-conv-affine.c).
  */
 #include <math.h>
 #include <string.h>
@@ -39,7 +39,8 @@ static enum rg_decline read_batchnorm(const struct rg_graph *g, const struct rg_
 	const float *p[4];          /* scale, shift, mean, var */
 	double epsilon = (double)rg_node_float(n, "epsilon", 1e-5f);
 
-	if (n->n_in != 5 || rg_node_int(n, "training_mode", 0) || !rg_node_int(n, "spatial", 1) || n->version < 7)
+	if (n->n_in != 5 || rg_node_int(n, "training_mode", 0) || !rg_node_int(n, "spatial", 1) ||
+	    n->version < 7)
 		return RG_DECLINE_ATTRIBUTE;
 	for (int k = 0; k < 4; k++) {
 		int64_t count = 0;
@@ -103,7 +104,8 @@ static enum rg_decline read_affine(const struct rg_graph *g, struct affine *a)
 	if (!why && !rg_shape_equal(&g->values[a->x].shape, &g->values[n->out[0]].shape))
 		why = RG_DECLINE_BROADCASTING;
 	for (int64_t i = 0; i < a->channels && !why; i++)
-		if (!(fabs(a->f[i]) < 1e18) || !(fabs(a->f[i]) > 1e-18 || a->f[i] == 0) || !(fabs(a->s[i]) < 1e30))
+		if (!(fabs(a->f[i]) < 1e18) || !(fabs(a->f[i]) > 1e-18 || a->f[i] == 0) ||
+		    !(fabs(a->s[i]) < 1e30))
 			why = RG_DECLINE_RANGE;
 	return why;
 }
@@ -125,11 +127,14 @@ static int rewrite(struct rg_match *m, int at, const struct affine *a, struct rg
 	struct rg_graph *g = m->g;
 	const struct rg_node conv = g->nodes[at]; /* its array moves as nodes are added */
 	const struct rg_shape shape = g->values[conv.in[1]].shape;
-	int64_t all = rg_shape_count(&shape), outs = shape.dim[0], each = shape.dim[1], taps = all / (outs * each), count;
+	int64_t all = rg_shape_count(&shape), outs = shape.dim[0], each = shape.dim[1],
+		taps = all / (outs * each), count;
 	int64_t group_outs = outs / (a->channels / each);
-	const float *w = g->values[conv.in[1]].data, *old = conv.n_in > 2 ? rg_match_floats(g, conv.in[2], &count) : NULL;
+	const float *w = g->values[conv.in[1]].data,
+		    *old = conv.n_in > 2 ? rg_match_floats(g, conv.in[2], &count) : NULL;
 	struct rg_shape list = { .rank = 1, .dim = { outs } };
-	float *to = rg_alloc_aligned(64, (size_t)all * sizeof(*to)), *bias = rg_alloc_aligned(64, (size_t)outs * sizeof(*bias));
+	float *to = rg_alloc_aligned(64, (size_t)all * sizeof(*to)),
+	      *bias = rg_alloc_aligned(64, (size_t)outs * sizeof(*bias));
 	int in[3] = { a->x, -1, conv.n_in > 2 ? conv.in[2] : -1 }, rc;
 
 	if (!to || !bias) {
@@ -170,7 +175,8 @@ static int look_at(struct rg_match *m, int node, struct rg_error *err)
 {
 	struct rg_graph *g = m->g;
 	enum rg_decline why;
-	int at = rg_rewrite_is_plain(g, &g->nodes[node]) ? rg_match_reader(m, node, "Conv", false, &why) : -1, rc = 0;
+	int at = rg_rewrite_is_plain(g, &g->nodes[node]) ? rg_match_reader(m, node, "Conv", false, &why) : -1,
+	    rc = 0;
 	const struct rg_node *conv = at >= 0 ? &g->nodes[at] : NULL;
 	struct affine a = { .node = node };
 	int64_t count;
@@ -207,7 +213,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 	struct rg_match m;
 	int rc = rg_match_begin(&m, g, rg_pass_conv_input.name, log, err);
 
-	/* from the end: what was put into the weights is out of the way of what lies before it in the next round */
+	/* from the end: what was put into the weights is out of the way of what lies before it in the next
+	 * round */
 	for (int i = m.n_nodes - 1; i >= 0 && !rc; i--)
 		for (int k = 0; k < 6 && !rc; k++)
 			if (rg_match_is(&m, i, known[k]))
@@ -216,5 +223,6 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_conv_input = {
-	"conv-input", "BatchNormalization and constants by channel into the convolution behind them", 1, run, false
+	"conv-input", "BatchNormalization and constants by channel into the convolution behind them", 1, run,
+	false
 };

@@ -9,9 +9,9 @@
 
 static bool broadcasts(const struct rg_node *n)
 {
-	static const char *const list[] = { "Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean", "Where", "And", "Or",
-		"Xor", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
-		NULL };
+	static const char *const list[] = { "Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean",
+		"Where", "And", "Or", "Xor", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual",
+		"Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor", NULL };
 
 	for (int i = 0; list[i]; i++)
 		if (!strcmp(n->op_type, list[i]))
@@ -45,7 +45,8 @@ static int look_at(struct rg_match *m, int at, struct rg_error *err)
 		return 0;
 	by = n->in[0];
 	out = n->out[0];
-	if (g->values[by].origin != RG_CONST_NONE || !rg_shape_broadcast(&g->values[by].shape, &g->values[out].shape, &wide) ||
+	if (g->values[by].origin != RG_CONST_NONE ||
+	    !rg_shape_broadcast(&g->values[by].shape, &g->values[out].shape, &wide) ||
 	    !rg_shape_equal(&wide, &g->values[out].shape))
 		return 0;
 	for (int u = m->first_use[out]; u >= 0 && !rc; u = m->uses[u].next) {

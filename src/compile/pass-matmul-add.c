@@ -4,10 +4,12 @@
  *	f (x W + b) + s  =  x (W f) + (b f + s)
  *
  * by column: Add, Sub, Mul and Div of one number or one a column, as many as follow each other, behind
- * MatMul with weights of rank 2 or Gemm. What is added makes a Gemm of a MatMul. Gemm takes two dimensions; a MatMul
- * of more becomes Reshape, Gemm, Reshape (a pass of its own, at level 2: the shapes are written into the model).
+ * MatMul with weights of rank 2 or Gemm. What is added makes a Gemm of a MatMul. Gemm takes two dimensions; a
+ * MatMul of more becomes Reshape, Gemm, Reshape (a pass of its own, at level 2: the shapes are written into
+ * the model).
  *
- * f and s are gathered in double over the whole chain, and rounded once. Where nothing is multiplied the weights stay.
+ * f and s are gathered in double over the whole chain, and rounded once. Where nothing is multiplied the
+ * weights stay.
  */
 #include <math.h>
 #include <string.h>
@@ -27,8 +29,8 @@ struct chain {
 	double *f, *s;              /* one a column */
 };
 
-/* Whether a constant is one number, or one a column of an output of this rank: elements from one column to the
- * next, 0 or 1; -1: neither. */
+/* Whether a constant is one number, or one a column of an output of this rank: elements from one column to
+ * the next, 0 or 1; -1: neither. */
 static int column_step(const struct rg_shape *s, int rank, int64_t columns)
 {
 	if (s->rank > rank)
@@ -53,7 +55,8 @@ static enum rg_decline apply(const struct rg_match *m, int at, struct chain *c)
 {
 	const struct rg_graph *g = m->g;
 	const struct rg_node *n = &g->nodes[at];
-	int from = g->nodes[c->last].out[0], other = n->in[n->in[0] == from], step, weights = g->nodes[c->product].in[1];
+	int from = g->nodes[c->last].out[0], other = n->in[n->in[0] == from], step,
+	    weights = g->nodes[c->product].in[1];
 	int64_t count;
 	const float *v = rg_match_floats(g, other, &count);
 	bool backwards = n->in[1] == from && (n->op_type[0] == 'S' || n->op_type[0] == 'D');
@@ -104,7 +107,8 @@ static int find_next(const struct rg_match *m, const struct chain *c, enum rg_de
 	return -1;
 }
 
-static int new_weights(struct rg_graph *g, const struct rg_node *n, const struct chain *c, struct rg_error *err)
+static int new_weights(struct rg_graph *g, const struct rg_node *n, const struct chain *c,
+		       struct rg_error *err)
 {
 	const struct rg_value *w = &g->values[n->in[1]];
 	struct rg_shape shape = w->shape;
@@ -134,7 +138,8 @@ static int new_bias(struct rg_graph *g, const struct rg_node *n, const struct ch
 }
 
 /* Gemm of more than two dimensions: the leading ones are one for its time. */
-static int add_around(struct rg_graph *g, const struct rg_node *n, int last_out, int *in, int *out, struct rg_error *err)
+static int add_around(struct rg_graph *g, const struct rg_node *n, int last_out, int *in, int *out,
+		      struct rg_error *err)
 {
 	const struct rg_shape x = g->values[n->in[0]].shape, y = g->values[last_out].shape;
 	int64_t flat[2] = { -1, x.dim[x.rank - 1] }, full[RG_MAX_RANK];
@@ -168,7 +173,8 @@ static int rewrite(struct rg_match *m, const struct chain *c, struct rg_error *e
 {
 	struct rg_graph *g = m->g;
 	const struct rg_node n = g->nodes[c->product]; /* its array moves as nodes are added */
-	int in[3] = { n.in[0], new_weights(g, &n, c, err), -1 }, out = g->nodes[c->last].out[0], rc = 0, n_kept = 0;
+	int in[3] = { n.in[0], new_weights(g, &n, c, err), -1 }, out = g->nodes[c->last].out[0], rc = 0,
+	    n_kept = 0;
 	struct rg_attr kept[2] = { { 0 } };
 	bool bias = c->shifted || (c->gemm && n.n_in > 2 && n.in[2] >= 0), gemm = c->gemm || c->shifted;
 
@@ -185,7 +191,8 @@ static int rewrite(struct rg_match *m, const struct chain *c, struct rg_error *e
 		if (!strcmp(n.attrs[i].name, "transA") || !strcmp(n.attrs[i].name, "transB"))
 			kept[n_kept++] = n.attrs[i];
 	if (!rc)
-		rc = rg_graph_add_node(g, "", gemm ? "Gemm" : "MatMul", n.name, bias ? 3 : 2, in, 1, &out, n_kept, kept, err);
+		rc = rg_graph_add_node(g, "", gemm ? "Gemm" : "MatMul", n.name, bias ? 3 : 2, in, 1, &out,
+				       n_kept, kept, err);
 	if (rc < 0)
 		return rc;
 	g->nodes[rc].opset = c->gemm || !gemm ? n.opset : rg_rewrite_opset(g, &n, 11);
@@ -222,7 +229,8 @@ static bool begin(const struct rg_match *m, struct chain *c)
 {
 	const struct rg_graph *g = m->g;
 	const struct rg_node *n = &g->nodes[c->product];
-	double alpha = c->gemm ? (double)rg_node_float(n, "alpha", 1) : 1, beta = (double)rg_node_float(n, "beta", 1);
+	double alpha = c->gemm ? (double)rg_node_float(n, "alpha", 1) : 1,
+	       beta = (double)rg_node_float(n, "beta", 1);
 	const float *bias = NULL;
 	int step = 0;
 	int64_t count;
@@ -251,12 +259,12 @@ static int look_at(struct rg_match *m, int at, bool flat, struct rg_error *err)
 	int rc;
 
 	/* weights that are computed, and outputs of other types, are nobody's pattern */
-	if (!rg_rewrite_is_plain(g, n) || g->values[n->out[0]].dtype != RG_F32 || !rg_match_floats(g, n->in[1], &count) ||
-	    count == 0 || (c.gemm && n->version < 7))
+	if (!rg_rewrite_is_plain(g, n) || g->values[n->out[0]].dtype != RG_F32 ||
+	    !rg_match_floats(g, n->in[1], &count) || count == 0 || (c.gemm && n->version < 7))
 		return 0;
 	w = &g->values[n->in[1]].shape;
-	if (w->rank != 2 || g->values[n->in[0]].shape.rank < 2 || flat != (g->values[n->in[0]].shape.rank > 2) ||
-	    rg_shape_count(&g->values[n->out[0]].shape) == 0)
+	if (w->rank != 2 || g->values[n->in[0]].shape.rank < 2 ||
+	    flat != (g->values[n->in[0]].shape.rank > 2) || rg_shape_count(&g->values[n->out[0]].shape) == 0)
 		return 0;
 	c.transposed = c.gemm && rg_node_int(n, "transB", 0);
 	c.rows = w->dim[c.transposed];
@@ -296,7 +304,8 @@ static int run_flat(struct rg_graph *g, struct rg_pass_log *log, struct rg_error
 }
 
 const struct rg_pass rg_pass_matmul_add = {
-	"matmul-add", "constants behind a product of two matrices into its weights and bias", 1, run_matrices, false
+	"matmul-add", "constants behind a product of two matrices into its weights and bias", 1, run_matrices,
+	false
 };
 
 const struct rg_pass rg_pass_matmul_flat = {

@@ -57,7 +57,8 @@ static int find_neutral(const struct rg_graph *g, const struct rg_node *n)
 	if (n->n_in != 2 || n->version < 7) /* before, shapes met by an attribute */
 		return -1;
 	for (int k = 0; k < 2; k++)
-		if (same_type_and_shape(g, n->in[k], n->out[0]) && (is_neutral(g, n, k) || adds_integer_zero(g, n, k)))
+		if (same_type_and_shape(g, n->in[k], n->out[0]) &&
+		    (is_neutral(g, n, k) || adds_integer_zero(g, n, k)))
 			return n->in[k];
 	return -1;
 }
@@ -119,7 +120,8 @@ static bool resizes_nothing(const struct rg_graph *g, const struct rg_node *n)
 	return true;
 }
 
-/* All elements of the condition are the same: the operand that is taken; -1 they are not, or it is given at run time. */
+/* All elements of the condition are the same: the operand that is taken; -1 they are not, or it is given at
+ * run time. */
 static int chosen(const struct rg_graph *g, const struct rg_node *n)
 {
 	const struct rg_value *c = &g->values[n->in[0]];
@@ -136,10 +138,11 @@ static int chosen(const struct rg_graph *g, const struct rg_node *n)
 /* What the node gives, where its shape and type stay; -1: it does something. */
 static int find_unchanged(const struct rg_match *m, const struct rg_node *n)
 {
-	static const char *const by_shape[] = { "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile", "Cast",
-		"CastLike", NULL };
+	static const char *const by_shape[] = { "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand",
+		"Tile", "Cast", "CastLike", NULL };
 	static const char *const of_one[] = { "Concat", "Sum", "Max", "Min", "Mean", NULL };
-	static const char *const reductions[] = { "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", NULL };
+	static const char *const reductions[] = { "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd",
+						  NULL };
 	static const char *const undone[] = { "Neg", "Not", NULL };
 	static const char *const same_again[] = { "Relu", "Abs", "Floor", "Ceil", "Round", "Sign", NULL };
 	static const char *const with_two[] = { "Mul", "Div", "Pow", "Add", "Sub", NULL };
@@ -175,7 +178,8 @@ static int look_at(struct rg_match *m, int at, struct rg_error *err)
 	enum rg_decline why;
 	int by = -1;
 
-	if (identity || (!strcmp(n->op_type, "Dropout") && rg_node_is_view(g, n) && rg_rewrite_is_plain(g, n)))
+	if (identity ||
+	    (!strcmp(n->op_type, "Dropout") && rg_node_is_view(g, n) && rg_rewrite_is_plain(g, n)))
 		by = n->in[0];
 	else if (rg_rewrite_is_plain(g, n))
 		by = find_unchanged(m, n);
@@ -184,11 +188,12 @@ static int look_at(struct rg_match *m, int at, struct rg_error *err)
 	why = rg_rewrite_may_skip(m, at, by);
 	if (!why)
 		return rg_rewrite_skip(m, at, by, err);
-	/* an output of the graph that is a copy of an input or of another output: as cheap as can be already */
+	/* an output that is a copy of an input or of another output: as cheap as can be already */
 	if (identity)
 		return 0;
 	if (why == RG_DECLINE_GRAPH_OUTPUT) {
-		struct rg_pass_note note = { m->pass, n->name, n->op_type, g->values[by].name, RG_DECLINE_NONE, false };
+		struct rg_pass_note note = { m->pass,         n->name, n->op_type, g->values[by].name,
+					     RG_DECLINE_NONE, false };
 		int rc = rg_rewrite_node(m, at, "Identity", 1, 1, &by, 0, NULL, err);
 
 		return rc < 0 ? rc : rg_pass_note(m->log, &note, err);
@@ -202,8 +207,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 	int rc = rg_match_begin(&m, g, rg_pass_no_op.name, log, err);
 
 	for (int i = 0; i < m.n_nodes && !rc; i++)
-		if (rg_match_is(&m, i, g->nodes[i].op_type) && g->nodes[i].n_in > 0 && g->nodes[i].in[0] >= 0 &&
-		    g->nodes[i].n_out > 0)
+		if (rg_match_is(&m, i, g->nodes[i].op_type) && g->nodes[i].n_in > 0 &&
+		    g->nodes[i].in[0] >= 0 && g->nodes[i].n_out > 0)
 			rc = look_at(&m, i, err);
 	return rg_match_end(&m, rc, err);
 }

@@ -1,6 +1,6 @@
 /*
- * Pad of zeros into the convolution or the average that reads it, whose own pads do the same; Pad of what never wins
- * into MaxPool; Slice into the Pad behind it, which crops where its pads are negative.
+ * Pad of zeros into the convolution or the average that reads it, whose own pads do the same; Pad of what
+ * never wins into MaxPool; Slice into the Pad behind it, which crops where its pads are negative.
  *
  * Between Pad and convolution a reshape may lie that only adds dimensions of 1: it comes before then.
  */
@@ -41,11 +41,13 @@ static enum rg_decline read_padding(const struct rg_match *m, int at, struct pad
 	if (!rg_rewrite_args(m->g, n, in))
 		return RG_DECLINE_DYNAMIC;
 	for (int k = 1; k < n->n_in; k++)
-		if (n->in[k] >= 0 && (m->g->values[n->in[k]].origin == RG_CONST_NONE || m->g->values[n->in[k]].origin == RG_CONST_BOUND))
+		if (n->in[k] >= 0 && (m->g->values[n->in[k]].origin == RG_CONST_NONE ||
+				      m->g->values[n->in[k]].origin == RG_CONST_BOUND))
 			return RG_DECLINE_NOT_CONSTANT;
 	if (in[0].dtype != RG_F32)
 		return RG_DECLINE_TYPE;
-	if (rg_args_pad(n, in, &p->args, &need, &err) || p->args.mode != RG_PAD_CONSTANT || !read_value(m->g, n, &value))
+	if (rg_args_pad(n, in, &p->args, &need, &err) || p->args.mode != RG_PAD_CONSTANT ||
+	    !read_value(m->g, n, &value))
 		return RG_DECLINE_ATTRIBUTE;
 	p->zero = value == 0;
 	p->lowest = isinf(value) && value < 0;
@@ -62,7 +64,8 @@ struct target {
 	struct rg_shape unpadded;   /* what its input 0 is without them */
 };
 
-/* Pads in terms of what the target reads; false where the view between does more than to add or drop dimensions of 1. */
+/* Pads in terms of what the target reads; false where the view between does more than to add or drop
+ * dimensions of 1. */
 static bool map_pads(const struct rg_graph *g, const struct padding *p, struct target *t)
 {
 	const struct rg_shape *padded = &g->values[g->nodes[p->node].out[0]].shape;
@@ -103,7 +106,8 @@ static bool never_negative(const struct rg_match *m, int value)
 {
 	int at = m->g->values[value].producer;
 
-	return rg_match_is(m, at, "Relu") || rg_match_is(m, at, "Sigmoid") || rg_match_is(m, at, "HardSigmoid");
+	return rg_match_is(m, at, "Relu") || rg_match_is(m, at, "Sigmoid") ||
+	       rg_match_is(m, at, "HardSigmoid");
 }
 
 static enum rg_decline check_window(const struct rg_match *m, const struct padding *p, const struct target *t)
@@ -116,8 +120,8 @@ static enum rg_decline check_window(const struct rg_match *m, const struct paddi
 
 	if (strcmp(automatic, "NOTSET") && strcmp(automatic, "VALID") && *automatic)
 		return RG_DECLINE_ATTRIBUTE;
-	if (spatial < 1 || t->before[0] || t->after[0] || t->before[1] || t->after[1] || n->n_attrs + 2 > MOST_ATTRS ||
-	    (n_pads >= 0 && n_pads != 2 * spatial))
+	if (spatial < 1 || t->before[0] || t->after[0] || t->before[1] || t->after[1] ||
+	    n->n_attrs + 2 > MOST_ATTRS || (n_pads >= 0 && n_pads != 2 * spatial))
 		return RG_DECLINE_ATTRIBUTE;
 	for (int i = 0; i < spatial; i++)
 		if (t->before[i + 2] < 0 || t->after[i + 2] < 0)
@@ -137,13 +141,16 @@ static enum rg_decline check_window(const struct rg_match *m, const struct paddi
 			return RG_DECLINE_ATTRIBUTE;
 	}
 	if (maximum) /* of zeros, what is never below them wins or is the same */
-		return p->lowest || (p->zero && !own && never_negative(m, m->g->nodes[p->node].in[0])) ? RG_DECLINE_NONE :
-												RG_DECLINE_ATTRIBUTE;
-	return p->zero && n->version >= 7 && (!own || rg_node_int(n, "count_include_pad", 0)) ? RG_DECLINE_NONE :
-											     RG_DECLINE_ATTRIBUTE;
+		return p->lowest || (p->zero && !own && never_negative(m, m->g->nodes[p->node].in[0])) ?
+			   RG_DECLINE_NONE :
+			   RG_DECLINE_ATTRIBUTE;
+	return p->zero && n->version >= 7 && (!own || rg_node_int(n, "count_include_pad", 0)) ?
+		   RG_DECLINE_NONE :
+		   RG_DECLINE_ATTRIBUTE;
 }
 
-static int merge_window(struct rg_match *m, const struct padding *p, const struct target *t, struct rg_error *err)
+static int merge_window(struct rg_match *m, const struct padding *p, const struct target *t,
+			struct rg_error *err)
 {
 	struct rg_graph *g = m->g;
 	const struct rg_node n = g->nodes[t->node]; /* its array moves as nodes are added */
@@ -161,18 +168,22 @@ static int merge_window(struct rg_match *m, const struct padding *p, const struc
 		if (strcmp(n.attrs[i].name, "pads") && strcmp(n.attrs[i].name, "auto_pad") &&
 		    strcmp(n.attrs[i].name, "count_include_pad"))
 			attrs[count++] = n.attrs[i];
-	attrs[count++] = (struct rg_attr){ .name = "pads", .type = RG_ATTR_INTS, .count = 2 * spatial, .ints = sum };
+	attrs[count++] =
+	    (struct rg_attr){ .name = "pads", .type = RG_ATTR_INTS, .count = 2 * spatial, .ints = sum };
 	if (!strcmp(n.op_type, "AveragePool"))
 		attrs[count++] = (struct rg_attr){ .name = "count_include_pad", .type = RG_ATTR_INT, .i = 1 };
 	memcpy(in, n.in, (size_t)n.n_in * sizeof(*in));
 	in[0] = g->nodes[p->node].in[0];
 	if (t->view >= 0) {
-		int list[2] = { in[0], rg_rewrite_shape(g, g->nodes[t->view].name, &g->values[in[0]].shape, &t->unpadded, err) };
+		int list[2] = { in[0], rg_rewrite_shape(g, g->nodes[t->view].name, &g->values[in[0]].shape,
+							&t->unpadded, err) };
 
 		if (list[1] < 0)
 			return list[1];
 		in[0] = rg_rewrite_value(g, g->nodes[t->view].name, ":unpadded", RG_F32, &t->unpadded, err);
-		rc = in[0] < 0 ? in[0] : rg_graph_add_node(g, "", "Reshape", g->nodes[t->view].name, 2, list, 1, in, 0, NULL, err);
+		rc = in[0] < 0 ? in[0] :
+				 rg_graph_add_node(g, "", "Reshape", g->nodes[t->view].name, 2, list, 1, in,
+						   0, NULL, err);
 		if (rc < 0)
 			return rc;
 		g->nodes[rc].opset = rg_rewrite_opset(g, &n, 5);
@@ -223,7 +234,8 @@ static enum rg_decline crop(const struct rg_match *m, int slice, struct padding 
 	if (!rg_rewrite_args(m->g, n, in))
 		return RG_DECLINE_DYNAMIC;
 	for (int k = 1; k < n->n_in; k++)
-		if (n->in[k] >= 0 && (m->g->values[n->in[k]].origin == RG_CONST_NONE || m->g->values[n->in[k]].origin == RG_CONST_BOUND))
+		if (n->in[k] >= 0 && (m->g->values[n->in[k]].origin == RG_CONST_NONE ||
+				      m->g->values[n->in[k]].origin == RG_CONST_BOUND))
 			return RG_DECLINE_NOT_CONSTANT;
 	if (rg_args_slice(n, in, &a, &need, &err))
 		return RG_DECLINE_NOT_CONSTANT;
@@ -231,8 +243,8 @@ static enum rg_decline crop(const struct rg_match *m, int slice, struct padding 
 		int64_t before = a.start[i], after = in[0].shape.dim[i] - a.start[i] - a.count[i];
 
 		/* where it crops and pads on the same side, the constant comes between */
-		if ((a.step[i] != 1 && (a.count[i] != 1 || in[0].shape.dim[i] != 1)) || (before && p->args.before[i] > 0) ||
-		    (after && p->args.after[i] > 0) || a.count[i] == 0)
+		if ((a.step[i] != 1 && (a.count[i] != 1 || in[0].shape.dim[i] != 1)) ||
+		    (before && p->args.before[i] > 0) || (after && p->args.after[i] > 0) || a.count[i] == 0)
 			return RG_DECLINE_ATTRIBUTE;
 		p->args.before[i] -= before;
 		p->args.after[i] -= after;
@@ -279,7 +291,9 @@ static int look_at_slice(struct rg_match *m, int slice, struct rg_error *err)
 {
 	struct padding p;
 	enum rg_decline between, why;
-	int at = rg_rewrite_is_plain(m->g, &m->g->nodes[slice]) ? rg_match_reader(m, slice, "Pad", false, &between) : -1;
+	int at = rg_rewrite_is_plain(m->g, &m->g->nodes[slice]) ?
+		     rg_match_reader(m, slice, "Pad", false, &between) :
+		     -1;
 
 	if (at < 0 || !rg_rewrite_is_plain(m->g, &m->g->nodes[at]))
 		return 0;

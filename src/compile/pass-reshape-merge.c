@@ -29,8 +29,8 @@ static bool moves_ones(const struct rg_graph *g, const struct rg_node *n)
 static int is_view(const struct rg_match *m, int at)
 {
 	static const char *const views[] = { "Reshape", "Squeeze", "Unsqueeze", "Flatten", NULL };
-	static const char *const hidden[] = { "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceSum", "Expand",
-		NULL };
+	static const char *const hidden[] = { "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd",
+		"ReduceSum", "Expand", NULL };
 	const struct rg_graph *g = m->g;
 	const struct rg_node *n;
 	const struct rg_value *from, *to;
@@ -47,7 +47,8 @@ static int is_view(const struct rg_match *m, int at)
 		return 0;
 	if (is_one_of(n->op_type, views))
 		return 1;
-	return is_one_of(n->op_type, hidden) || (!strcmp(n->op_type, "Transpose") && moves_ones(g, n)) ? 2 : 0;
+	return is_one_of(n->op_type, hidden) || (!strcmp(n->op_type, "Transpose") && moves_ones(g, n)) ? 2 :
+													 0;
 }
 
 /* The shape of a Reshape that does not depend on what its input looks like. */
@@ -76,7 +77,8 @@ static int rewrite(struct rg_match *m, int at, int source, struct rg_error *err)
 
 	if (rg_shape_equal(&from, &to) && !rg_rewrite_may_skip(m, at, source))
 		return rg_rewrite_skip(m, at, source, err);
-	note.into = g->values[source].producer >= 0 ? g->nodes[g->values[source].producer].name : g->values[source].name;
+	note.into = g->values[source].producer >= 0 ? g->nodes[g->values[source].producer].name :
+						      g->values[source].name;
 	if (!keeps_shape_input(g, &n))
 		in[1] = rg_rewrite_shape(g, n.name, &from, &to, err);
 	if (in[1] < 0)
@@ -112,8 +114,8 @@ static int merge(struct rg_match *m, unsigned char *kind, int *source, struct rg
 	for (int i = 0; i < m->n_nodes && !rc; i++) {
 		const struct rg_node *n = &g->nodes[i];
 
-		if (kind[i] && (kind[i] == 2 || source[n->in[0]] != n->in[0]) && is_last(m, n->out[0], kind) &&
-		    rg_match_is(m, i, n->op_type))
+		if (kind[i] && (kind[i] == 2 || source[n->in[0]] != n->in[0]) &&
+		    is_last(m, n->out[0], kind) && rg_match_is(m, i, n->op_type))
 			rc = rewrite(m, i, rg_rewrite_now(m, source[n->in[0]]), err);
 	}
 	return rc;

@@ -9,8 +9,8 @@
  *	T(T'(x)) = T''(x)
  *
  * In one walk over the graph: a value whose Transpose is still on its way is held as the value that it is a
- * transpose of. What cannot take it that way gets the Transpose right before it. A Transpose whose output several read,
- * or that is an output of the graph, stays where it is.
+ * transpose of. What cannot take it that way gets the Transpose right before it. A Transpose whose output
+ * several read, or that is an output of the graph, stays where it is.
  */
 #include <string.h>
 
@@ -64,7 +64,8 @@ static bool same_perm(const struct held *a, const struct held *b, int rank)
 
 static bool is_static(const struct rg_graph *g, int value)
 {
-	return g->values[value].shaped && !g->values[value].dynamic && g->values[value].kind == RG_VALUE_TENSOR;
+	return g->values[value].shaped && !g->values[value].dynamic &&
+	       g->values[value].kind == RG_VALUE_TENSOR;
 }
 
 /* The shape whose transpose is `s`. */
@@ -92,7 +93,8 @@ static bool is_identity(const struct rg_shape *base, const struct held *h)
 
 /* ---- leaving a Transpose where it has come to ---- */
 
-static int add_transpose(struct mover *t, const struct held *h, int out, const char *name, struct rg_error *err)
+static int add_transpose(struct mover *t, const struct held *h, int out, const char *name,
+			 struct rg_error *err)
 {
 	struct rg_graph *g = t->m->g;
 	int rank = g->values[h->base].shape.rank, rc;
@@ -117,7 +119,8 @@ static int settle(struct mover *t, int value, struct rg_error *err)
 	if (h->moved && !is_identity(&g->values[h->base].shape, h))
 		rc = add_transpose(t, h, value, g->nodes[h->node].name, err);
 	else if (h->moved && (g->values[value].is_output || t->m->captured[value]))
-		rc = rg_graph_add_node(g, "", "Identity", g->nodes[h->node].name, 1, &h->base, 1, &value, 0, NULL, err);
+		rc = rg_graph_add_node(g, "", "Identity", g->nodes[h->node].name, 1, &h->base, 1, &value, 0,
+				       NULL, err);
 	else if (h->moved)
 		t->m->instead[value] = h->base;
 	h->base = -1;
@@ -157,12 +160,13 @@ static int hold_output(struct mover *t, int at, const struct held *from, struct 
 
 static bool is_elementwise(const struct rg_node *n)
 {
-	static const char *const list[] = { "Abs", "Acos", "Asin", "Atan", "BitwiseNot", "Cast", "Ceil", "Celu", "Clip", "Cos",
-		"Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Log",
-		"Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh",
-		"Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Add", "Sub", "Mul", "Div", "Pow",
-		"Max", "Min", "Sum", "Mean", "And", "Or", "Xor", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual",
-		"Where", "PRelu", "Mod", NULL };
+	static const char *const list[] = { "Abs", "Acos", "Asin", "Atan", "BitwiseNot", "Cast", "Ceil",
+		"Celu", "Clip", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid",
+		"HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal",
+		"Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
+		"Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Add", "Sub", "Mul", "Div", "Pow", "Max",
+		"Min", "Sum", "Mean", "And", "Or", "Xor", "Equal", "Greater", "Less", "GreaterOrEqual",
+		"LessOrEqual", "Where", "PRelu", "Mod", NULL };
 
 	return is_one_of(n->op_type, list);
 }
@@ -211,7 +215,8 @@ static int read_bases(struct mover *t, int at, struct rg_error *err)
 	return rc;
 }
 
-static int set_ints(struct rg_graph *g, int at, const char *name, const int64_t *v, int count, struct rg_error *err)
+static int set_ints(struct rg_graph *g, int at, const char *name, const int64_t *v, int count,
+		    struct rg_error *err)
 {
 	int64_t *copy = rg_arena_alloc(g->arena, (size_t)count, sizeof(*copy));
 	struct rg_node *n = &g->nodes[at];
@@ -236,8 +241,8 @@ static int set_int(struct rg_node *n, const char *name, int64_t v)
 }
 
 /* Axes as an attribute or a constant input, mapped into `out`; their number, -1: not known, or none given. */
-static int map_axes(const struct rg_graph *g, const struct rg_node *n, int input, const struct held *h, int rank,
-		    int64_t out[RG_MAX_RANK])
+static int map_axes(const struct rg_graph *g, const struct rg_node *n, int input, const struct held *h,
+		    int rank, int64_t out[RG_MAX_RANK])
 {
 	const int64_t *axes;
 	int count = rg_node_ints(n, "axes", &axes);
@@ -245,7 +250,8 @@ static int map_axes(const struct rg_graph *g, const struct rg_node *n, int input
 	if (count < 0 && input >= 0 && input < n->n_in && n->in[input] >= 0) {
 		const struct rg_value *v = &g->values[n->in[input]];
 
-		if (v->origin == RG_CONST_NONE || v->origin == RG_CONST_BOUND || v->dtype != RG_I64 || !v->data)
+		if (v->origin == RG_CONST_NONE || v->origin == RG_CONST_BOUND || v->dtype != RG_I64 ||
+		    !v->data)
 			return -1;
 		axes = v->data;
 		count = (int)rg_shape_count(&v->shape);
@@ -305,7 +311,8 @@ static int find_wide(const struct rg_shape *s, int at[RG_MAX_RANK])
 	return n;
 }
 
-/* Reshape that adds or drops dimensions of 1: those of the output keep their places, the others come in the order of the base. */
+/* Reshape that adds or drops dimensions of 1: those of the output keep their places, the others come in the
+ * order of the base. */
 static int go_through_reshape(struct mover *t, int at, struct rg_error *err)
 {
 	struct rg_graph *g = t->m->g;
@@ -317,7 +324,8 @@ static int go_through_reshape(struct mover *t, int at, struct rg_error *err)
 	int n_wide = find_wide(&in, wide_in);
 	struct held from;
 
-	if (!h || rg_shape_count(&in) < 1 || find_wide(&out, wide_out) != n_wide || find_wide(&base, wide_base) != n_wide)
+	if (!h || rg_shape_count(&in) < 1 || find_wide(&out, wide_out) != n_wide ||
+	    find_wide(&base, wide_base) != n_wide)
 		return 0;
 	from = *h;
 	for (int i = 0; i < out.rank; i++)
@@ -386,8 +394,8 @@ static int take_transpose(struct mover *t, int at, struct rg_error *err)
 
 static bool is_reduction(const struct rg_node *n)
 {
-	static const char *const list[] = { "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceL1",
-		"ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", NULL };
+	static const char *const list[] = { "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd",
+		"ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", NULL };
 
 	return is_one_of(n->op_type, list) && rg_node_int(n, "keepdims", 1);
 }

@@ -21,8 +21,8 @@ static int renamed_producer(const struct rg_match *m, int by)
 	const struct rg_value *v = &m->g->values[by];
 	int at = v->producer;
 
-	if (by >= m->n_values || v->origin != RG_CONST_NONE || v->is_input || v->is_output || m->captured[by] || at < 0 ||
-	    at >= m->n_nodes || m->gone[at] || !m->live[at])
+	if (by >= m->n_values || v->origin != RG_CONST_NONE || v->is_input || v->is_output ||
+	    m->captured[by] || at < 0 || at >= m->n_nodes || m->gone[at] || !m->live[at])
 		return -1;
 	return at;
 }
@@ -121,8 +121,8 @@ int rg_rewrite_ints(struct rg_graph *g, const char *base, const char *what, cons
 	return rg_rewrite_const(g, base, what, RG_I64, &shape, data, err);
 }
 
-int rg_rewrite_shape(struct rg_graph *g, const char *name, const struct rg_shape *from, const struct rg_shape *to,
-		     struct rg_error *err)
+int rg_rewrite_shape(struct rg_graph *g, const char *name, const struct rg_shape *from,
+		     const struct rg_shape *to, struct rg_error *err)
 {
 	int64_t v[RG_MAX_RANK];
 	int same = 0;
@@ -169,7 +169,8 @@ int rg_rewrite_node(struct rg_match *m, int node, const char *op_type, int64_t l
 
 /* ---- what a node says ---- */
 
-bool rg_rewrite_args(const struct rg_graph *g, const struct rg_node *n, struct rg_tensor in[RG_REWRITE_INPUTS])
+bool rg_rewrite_args(const struct rg_graph *g, const struct rg_node *n,
+		     struct rg_tensor in[RG_REWRITE_INPUTS])
 {
 	if (n->n_in > RG_REWRITE_INPUTS)
 		return false;
@@ -197,8 +198,8 @@ bool rg_rewrite_is_plain(const struct rg_graph *g, const struct rg_node *n)
 			return false;
 	from = &g->values[n->in[0]];
 	to = &g->values[n->out[0]];
-	return from->shaped && !from->dynamic && to->shaped && !to->dynamic && from->kind == RG_VALUE_TENSOR &&
-	       to->kind == RG_VALUE_TENSOR;
+	return from->shaped && !from->dynamic && to->shaped && !to->dynamic &&
+	       from->kind == RG_VALUE_TENSOR && to->kind == RG_VALUE_TENSOR;
 }
 
 void rg_rewrite_perm(const struct rg_graph *g, const struct rg_node *n, int64_t perm[RG_MAX_RANK])

@@ -31,7 +31,8 @@ static bool is_view(const struct rg_graph *g, const struct rg_plan *p, const str
 	const struct rg_plan_tensor *from, *to;
 	int k;
 
-	if (n->dynamic || !rg_node_is_view(g, n) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+	if (n->dynamic || !rg_node_is_view(g, n) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 ||
+	    n->out[0] < 0)
 		return false;
 	for (k = 1; k < n->n_out; k++)
 		if (n->out[k] >= 0)
@@ -141,7 +142,8 @@ static int make_step(struct builder *b, int node, struct rg_error *err)
 /* The rule of is_view, where only steps have memory of their own in the arena. */
 int rg_plan_count_steps(const struct rg_graph *g)
 {
-	unsigned char *needed = rg_calloc((size_t)g->n_values + 1, 1), *live = rg_calloc((size_t)g->n_nodes + 1, 1);
+	unsigned char *needed = rg_calloc((size_t)g->n_values + 1, 1),
+		      *live = rg_calloc((size_t)g->n_nodes + 1, 1);
 	unsigned char *in_arena = rg_calloc((size_t)g->n_values + 1, 1);
 	int n_steps = needed && live && in_arena ? 0 : -1;
 
@@ -149,8 +151,8 @@ int rg_plan_count_steps(const struct rg_graph *g)
 		rg_mark_needed(g, false, needed, live);
 	for (int i = 0; i < g->n_nodes && n_steps >= 0; i++) {
 		const struct rg_node *n = &g->nodes[i];
-		bool view = live[i] && !n->dynamic && rg_node_is_view(g, n) && n->n_in > 0 && n->in[0] >= 0 && n->n_out > 0 &&
-			    n->out[0] >= 0;
+		bool view = live[i] && !n->dynamic && rg_node_is_view(g, n) && n->n_in > 0 && n->in[0] >= 0 &&
+			    n->n_out > 0 && n->out[0] >= 0;
 
 		for (int k = 1; k < n->n_out && view; k++)
 			view = n->out[k] < 0;
@@ -158,7 +160,8 @@ int rg_plan_count_steps(const struct rg_graph *g)
 			const struct rg_value *from = &g->values[n->in[0]], *to = &g->values[n->out[0]];
 
 			view = from->dtype == to->dtype &&
-			       rg_tensor_bytes(from->dtype, &from->shape) == rg_tensor_bytes(to->dtype, &to->shape) &&
+			       rg_tensor_bytes(from->dtype, &from->shape) ==
+				   rg_tensor_bytes(to->dtype, &to->shape) &&
 			       (!to->is_output || in_arena[n->in[0]]);
 		}
 		if (view)

@@ -40,11 +40,17 @@ int rg_plan_note_unfused(struct builder *b, struct rg_error *err)
 			said[n_said++] = in_order(p->passes.notes[i].node, p->passes.notes[i].into);
 	qsort(said, (size_t)n_said, sizeof(*said), by_names);
 	for (int i = 0; i < p->n_edges && !rc; i++) {
-		const struct rg_step *from = &p->steps[p->edges[i].from_step], *to = &p->steps[p->edges[i].to_step];
+		const struct rg_step *from = &p->steps[p->edges[i].from_step],
+				     *to = &p->steps[p->edges[i].to_step];
 		const struct rg_node *producer = &g->nodes[from->node], *reader = &g->nodes[to->node];
 		struct pair pair = in_order(producer->name, reader->name);
-		struct rg_pass_note note = { .pass = "", .node = reader->name, .op_type = reader->op_type, .into = producer->name,
-					     .decline = from->dynamic || to->dynamic ? RG_DECLINE_DYNAMIC : RG_DECLINE_NO_PATTERN };
+		struct rg_pass_note note = { .pass = "",
+					     .node = reader->name,
+					     .op_type = reader->op_type,
+					     .into = producer->name,
+					     .decline = from->dynamic || to->dynamic ?
+							    RG_DECLINE_DYNAMIC :
+							    RG_DECLINE_NO_PATTERN };
 
 		if (!bsearch(&pair, said, (size_t)n_said, sizeof(*said), by_names))
 			rc = rg_pass_note(&p->passes, &note, err);

@@ -14,7 +14,8 @@
 
 enum { CHANNELS = 4 };
 
-static inline void random_floats(struct rg_graph *g, const char *name, const char *shape, int n, uint64_t seed, float low)
+static inline void random_floats(struct rg_graph *g, const char *name, const char *shape, int n,
+				 uint64_t seed, float low)
 {
 	uint64_t stream = rg_rng_stream(seed, name);
 	float v[2048];
@@ -54,7 +55,8 @@ static inline void make_conv(struct rg_graph *g, const char *x, const char *y, b
 	make_node_attrs(g, "Conv", in, y, 1, &attr);
 }
 
-static inline struct rg_plan *plan_at(struct rg_graph *g, int level, int n_disabled, const char *const *disabled)
+static inline struct rg_plan *plan_at(struct rg_graph *g, int level, int n_disabled,
+				      const char *const *disabled)
 {
 	struct rg_error err = RG_ERROR_INIT;
 	struct rg_plan_options opt = { .lanes = 2, .passes = { level, n_disabled, disabled } };
@@ -121,7 +123,8 @@ static inline void check_accounted(const struct rg_plan *p)
 }
 
 /* The same outputs with these passes as without. Returns the number of rewrites. */
-static inline int compare(make_fn *make, uint64_t seed, int level, int n_disabled, const char *const *disabled)
+static inline int compare(make_fn *make, uint64_t seed, int level, int n_disabled,
+			  const char *const *disabled)
 {
 	struct rg_graph *plain = make(seed), *g = make(seed);
 	struct rg_plan *before = plan_at(plain, 0, 0, NULL), *after = plan_at(g, level, n_disabled, disabled);
@@ -139,7 +142,8 @@ static inline int compare(make_fn *make, uint64_t seed, int level, int n_disable
 	for (int i = 0; i < n; i++)
 		if (!(fabsf(got[i] - want[i]) <= 1e-4f * (1 + fabsf(want[i]))) && got[i] != want[i] &&
 		    !(isnan(got[i]) && isnan(want[i])))
-			fail_msg("seed %d, level %d: output %d is %.9g, not %.9g", (int)seed, level, i, got[i], want[i]);
+			fail_msg("seed %d, level %d: output %d is %.9g, not %.9g", (int)seed, level, i,
+				 got[i], want[i]);
 	free(want);
 	free(got);
 	rg_plan_free(before);

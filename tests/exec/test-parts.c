@@ -200,8 +200,8 @@ static void test_joins(void **state)
 		if ((plan_step(p, "t") < 0) != goes)
 			fail_msg("case %d: t is %smade by a step", (int)i, goes ? "" : "not ");
 		if (p->arena_lower_bound_bytes > before->arena_lower_bound_bytes)
-			fail_msg("case %d: %d bytes at once, %d before", (int)i, (int)p->arena_lower_bound_bytes,
-				 (int)before->arena_lower_bound_bytes);
+			fail_msg("case %d: %d bytes at once, %d before", (int)i,
+				 (int)p->arena_lower_bound_bytes, (int)before->arena_lower_bound_bytes);
 		if (goes)
 			assert_int_equal(count_edges(p, "y"), i == NESTED ? 3 : 2);
 		rg_plan_free(p);
@@ -259,7 +259,8 @@ static struct rg_graph *make_any(uint64_t seed)
 
 	make_input(g, "v0", RG_F32, "6x3");
 	for (int i = 1; i <= n; i++) {
-		int from = rg_rng_integer(stream, at, 0, 2) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		int from =
+		    rg_rng_integer(stream, at, 0, 2) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
 		int other = (int)rg_rng_integer(stream, at + 2, 0, i - 1);
 		int64_t cut = rows[from] > 1 ? rg_rng_integer(stream, at + 3, 1, rows[from] - 1) : 0;
 		char in[80], c[16], both[40];

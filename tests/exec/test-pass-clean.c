@@ -33,17 +33,36 @@ static const struct case_of_no_op no_ops[] = {
 	{ "Reshape", "x,shape", true, 0, { { 0 } } },
 	{ "Expand", "x,shape", true, 0, { { 0 } } },
 	{ "Tile", "x,ones", true, 0, { { 0 } } },
-	{ "Transpose", "x", true, 1, { { .name = "perm", .type = RG_ATTR_INTS, .count = 4, .ints = kept_order } } },
-	{ "Transpose", "x", false, 1, { { .name = "perm", .type = RG_ATTR_INTS, .count = 4, .ints = other_order } } },
+	{ "Transpose",
+	  "x",
+	  true,
+	  1,
+	  { { .name = "perm", .type = RG_ATTR_INTS, .count = 4, .ints = kept_order } } },
+	{ "Transpose",
+	  "x",
+	  false,
+	  1,
+	  { { .name = "perm", .type = RG_ATTR_INTS, .count = 4, .ints = other_order } } },
 	{ "Pad", "x,zeros8", true, 0, { { 0 } } },
 	{ "Pad", "x,shift8", false, 0, { { 0 } } }, /* the same shape, one row further down */
 	{ "Slice", "x,zeros,shape,axes", true, 0, { { 0 } } },
 	{ "Slice", "x,ends,begins,axes,backwards", false, 0, { { 0 } } }, /* the same shape, in reverse */
-	{ "Resize", "x,,scales", true, 2, { { .name = "mode", .type = RG_ATTR_STRING, .s = nearest, .s_len = 7 },
-		{ .name = "coordinate_transformation_mode", .type = RG_ATTR_STRING, .s = asymmetric, .s_len = 10 } } },
+	{ "Resize",
+	  "x,,scales",
+	  true,
+	  2,
+	  { { .name = "mode", .type = RG_ATTR_STRING, .s = nearest, .s_len = 7 },
+	    { .name = "coordinate_transformation_mode",
+	      .type = RG_ATTR_STRING,
+	      .s = asymmetric,
+	      .s_len = 10 } } },
 	{ "Concat", "x", true, 1, { { .name = "axis", .type = RG_ATTR_INT, .i = 1 } } },
 	{ "Max", "x", true, 0, { { 0 } } },
-	{ "ReduceMean", "x", true, 1, { { .name = "axes", .type = RG_ATTR_INTS, .count = 1, .ints = last_axis } } },
+	{ "ReduceMean",
+	  "x",
+	  true,
+	  1,
+	  { { .name = "axes", .type = RG_ATTR_INTS, .count = 1, .ints = last_axis } } },
 	{ "Mul", "one,x", true, 0, { { 0 } } },
 	{ "Mul", "x,wide", false, 0, { { 0 } } }, /* ones, but more of them */
 	{ "Div", "x,one", true, 0, { { 0 } } },
@@ -68,8 +87,9 @@ static void make_bools(struct rg_graph *g, const char *name, int n, const char *
 
 	assert_non_null(data);
 	memcpy(data, v, (size_t)n);
-	assert_int_equal(rg_graph_add_const(g, rg_graph_value(g, name, &err), RG_CONST_INITIALIZER, RG_BOOL, &shape, data,
-					    &err), 0);
+	assert_int_equal(rg_graph_add_const(g, rg_graph_value(g, name, &err), RG_CONST_INITIALIZER, RG_BOOL,
+					    &shape, data, &err),
+			 0);
 }
 
 static void make_parts(struct rg_graph *g)
@@ -173,10 +193,12 @@ static void test_twice(void **state)
 		struct rg_plan *p = plan_at(g, 1, 0, NULL);
 
 		assert_int_equal(count_nodes(g, "Relu"), 1);
-		assert_string_equal(g->nodes[g->values[rg_graph_find_value(g, "y")].producer].op_type, "Relu");
+		assert_string_equal(g->nodes[g->values[rg_graph_find_value(g, "y")].producer].op_type,
+				    "Relu");
 		/* z is a copy of x, which is the caller's memory; w is z */
 		assert_int_equal(p->n_steps, i ? 3 : 2);
-		assert_string_equal(g->nodes[g->values[rg_graph_find_value(g, "w")].producer].op_type, "Identity");
+		assert_string_equal(g->nodes[g->values[rg_graph_find_value(g, "w")].producer].op_type,
+				    "Identity");
 		rg_plan_free(p);
 		rg_graph_free(g);
 		compare(make_twice, i, 1, 0, NULL);
@@ -238,7 +260,8 @@ static const int left_over[N_MOVES] = { [OUTPUT] = 2, [SECOND] = 2, [MEET] = 1, 
 
 static struct rg_graph *make_moves(uint64_t i)
 {
-	static const int64_t to[] = { 2, 0, 1 }, back[] = { 1, 2, 0 }, ones[] = { 1, 0, 2, 3 }, swap[] = { 0, 2, 1 };
+	static const int64_t to[] = { 2, 0, 1 }, back[] = { 1, 2, 0 }, ones[] = { 1, 0, 2, 3 },
+			     swap[] = { 0, 2, 1 };
 	struct rg_attr axis = int_attr("axis", 1), axes = ints_attr("axes", 1, &ones[0]);
 	struct rg_graph *g = make_graph();
 
@@ -255,7 +278,9 @@ static struct rg_graph *make_moves(uint64_t i)
 		make_node(g, "Mul", "b,b", "b1");
 		make_node(g, "Sub", "half,b1", "c");
 		break;
-	case CHAIN: make_transpose(g, "b", "b1", 3, to), make_transpose(g, "b1", "c1", 3, to), make_transpose(g, "c1", "c", 3, to);
+	case CHAIN:
+		make_transpose(g, "b", "b1", 3, to), make_transpose(g, "b1", "c1", 3, to),
+		    make_transpose(g, "c1", "c", 3, to);
 		break;
 	case JOIN: /* three become one */
 		make_node(g, "Cos", "x", "a2");
@@ -273,7 +298,9 @@ static struct rg_graph *make_moves(uint64_t i)
 		make_node(g, "Squeeze", "b2,where", "c");
 		break;
 	case OUTPUT: make_node(g, "Neg", "b", "c"), make_output(g, "b"); break;
-	case SECOND: make_node(g, "Neg", "b", "c"), make_node(g, "Softmax", "b", "z"), make_output(g, "z"); break;
+	case SECOND:
+		make_node(g, "Neg", "b", "c"), make_node(g, "Softmax", "b", "z"), make_output(g, "z");
+		break;
 	default: make_node(g, "Softmax", "b", "c"); /* minds the order */
 	}
 	if (i == MEET)
@@ -299,7 +326,8 @@ static void test_moves(void **state)
 		struct rg_plan *p = plan_at(g, 1, 0, NULL);
 
 		if (count_nodes(g, "Transpose") != left_over[i])
-			fail_msg("case %d: %d transposes, not %d", (int)i, count_nodes(g, "Transpose"), left_over[i]);
+			fail_msg("case %d: %d transposes, not %d", (int)i, count_nodes(g, "Transpose"),
+				 left_over[i]);
 		rg_plan_free(p);
 		rg_graph_free(g);
 		compare(make_moves, i, 1, 0, NULL);
@@ -310,7 +338,8 @@ static void test_moves(void **state)
 static struct rg_graph *make_shapes(uint64_t i)
 {
 	static const int64_t perm[] = { 1, 2, 0, 3 }, first = 0;
-	struct rg_attr axes = ints_attr("axes", 1, &first), axis = int_attr("axis", 2), keep[2] = { axes, int_attr("keepdims", 0) };
+	struct rg_attr axes = ints_attr("axes", 1, &first), axis = int_attr("axis", 2),
+		       keep[2] = { axes, int_attr("keepdims", 0) };
 	struct rg_graph *g = make_graph();
 
 	make_input(g, "x", RG_F32, "1x4x6x5");
@@ -358,7 +387,8 @@ static void test_shapes(void **state)
 /* Bits: 0 three dimensions, 1 Gemm (of two) with transB and factors, 2 a bias that it has, 3 what follows. */
 static struct rg_graph *make_product(uint64_t i)
 {
-	struct rg_attr attrs[3] = { int_attr("transB", 1), { .name = "alpha", .type = RG_ATTR_FLOAT, .f = 0.5f },
+	struct rg_attr attrs[3] = { int_attr("transB", 1),
+				    { .name = "alpha", .type = RG_ATTR_FLOAT, .f = 0.5f },
 				    { .name = "beta", .type = RG_ATTR_FLOAT, .f = 2 } };
 	bool gemm = (i & 3) == 2;
 	struct rg_graph *g = make_graph();
@@ -369,7 +399,8 @@ static struct rg_graph *make_product(uint64_t i)
 	random_floats(g, "c", "1x4", 4, i, 0.5f);
 	make_floats(g, "two", "", FLOATS(2));
 	make_node(g, "Sin", "x", "x1");
-	make_node_attrs(g, gemm ? "Gemm" : "MatMul", gemm && i & 4 ? "x1,w,c" : "x1,w", "a", gemm ? 3 : 0, attrs);
+	make_node_attrs(g, gemm ? "Gemm" : "MatMul", gemm && i & 4 ? "x1,w,c" : "x1,w", "a", gemm ? 3 : 0,
+			attrs);
 	if (i & 8) {
 		make_node(g, "Mul", "a,two", "a1");
 		make_node(g, "Add", "b,a1", "a2");
@@ -416,7 +447,8 @@ static struct rg_graph *make_common(uint64_t i)
 	make_input(g, "x", RG_F32, "4x5");
 	random_floats(g, "c", "5", 5, 1, 0.5f);
 	random_floats(g, "d", "5", 5, 1, 0.5f);
-	memcpy((void *)g->values[rg_graph_find_value(g, "d")].data, g->values[rg_graph_find_value(g, "c")].data, 20);
+	memcpy((void *)g->values[rg_graph_find_value(g, "d")].data,
+	       g->values[rg_graph_find_value(g, "c")].data, 20);
 	make_node(g, "Mul", "x,c", "a");
 	make_node(g, "Mul", "x,d", "b");            /* d is c */
 	make_node(g, "Sin", "a", "a1");
@@ -460,7 +492,8 @@ static void test_common(void **state)
 
 /* ---- what is expanded before it broadcasts ---- */
 
-/* 0: the other operand is as large; 1: it is not; 2: a third reader needs it; 3: Tile of a 1, twice into one node */
+/* 0: the other operand is as large; 1: it is not; 2: a third reader needs it; 3: Tile of a 1, twice into one
+ * node */
 static struct rg_graph *make_expand(uint64_t i)
 {
 	struct rg_graph *g = make_graph();
@@ -507,8 +540,20 @@ static void test_expand(void **state)
 
 /* ---- what comes before a convolution ---- */
 
-enum { IN_NORM, IN_SCALE, IN_SCALE_PADDED, IN_SHIFT, IN_SIGN, IN_GROUPS, N_IN_GO, IN_SHIFT_PADDED = N_IN_GO, IN_ROW, IN_BACKWARDS,
-       IN_SECOND, N_IN };
+enum {
+	IN_NORM,
+	IN_SCALE,
+	IN_SCALE_PADDED,
+	IN_SHIFT,
+	IN_SIGN,
+	IN_GROUPS,
+	N_IN_GO,
+	IN_SHIFT_PADDED = N_IN_GO,
+	IN_ROW,
+	IN_BACKWARDS,
+	IN_SECOND,
+	N_IN
+};
 
 static struct rg_graph *make_input_affine(uint64_t i)
 {
@@ -525,7 +570,10 @@ static struct rg_graph *make_input_affine(uint64_t i)
 	make_node(g, "Sin", "x", "a");
 	switch (i) {
 	case IN_NORM: case IN_GROUPS: make_batchnorm(g, "a", "t", i); break;
-	case IN_SCALE: case IN_SCALE_PADDED: make_node(g, i == IN_SCALE ? "Mul" : "Div", i == IN_SCALE ? "c,a" : "a,c", "t"); break;
+	case IN_SCALE:
+	case IN_SCALE_PADDED:
+		make_node(g, i == IN_SCALE ? "Mul" : "Div", i == IN_SCALE ? "c,a" : "a,c", "t");
+		break;
 	case IN_SHIFT: case IN_SHIFT_PADDED: case IN_SECOND: make_node(g, "Sub", "a,c", "t"); break;
 	case IN_SIGN: make_node(g, "Neg", "a", "t"); break;
 	case IN_ROW: make_node(g, "Mul", "a,r", "t"); break;
@@ -557,8 +605,9 @@ static void test_input_affine(void **state)
 		if (done != (i < N_IN_GO) || (i < N_IN_GO && p->n_steps != 2))
 			fail_msg("case %d: %d went, %d steps", (int)i, done, p->n_steps);
 		if (i >= N_IN_GO)
-			assert_int_equal(why, i == IN_ROW ? RG_DECLINE_BROADCASTING : i == IN_SECOND ? RG_DECLINE_SECOND_CONSUMER :
-					 RG_DECLINE_ATTRIBUTE);
+			assert_int_equal(why, i == IN_ROW    ? RG_DECLINE_BROADCASTING :
+					      i == IN_SECOND ? RG_DECLINE_SECOND_CONSUMER :
+							       RG_DECLINE_ATTRIBUTE);
 		rg_plan_free(p);
 		rg_graph_free(g);
 		compare(make_input_affine, i, 1, 0, NULL);
@@ -567,21 +616,42 @@ static void test_input_affine(void **state)
 
 /* ---- pads ---- */
 
-enum { PAD_CONV, PAD_OWN, PAD_VIEW, PAD_MEAN, PAD_MEAN_COUNTED, PAD_MAX, PAD_MAX_RELU, PAD_SLICE, N_PADS_GO,
-       PAD_ONE = N_PADS_GO, PAD_CHANNEL, PAD_REFLECT, PAD_MEAN_OWN, PAD_MAX_ZERO, PAD_WIDE, PAD_CROP, PAD_SAME_SIDE,
-       PAD_SECOND, PAD_GIVEN, N_PADS };
+enum {
+	PAD_CONV,
+	PAD_OWN,
+	PAD_VIEW,
+	PAD_MEAN,
+	PAD_MEAN_COUNTED,
+	PAD_MAX,
+	PAD_MAX_RELU,
+	PAD_SLICE,
+	N_PADS_GO,
+	PAD_ONE = N_PADS_GO,
+	PAD_CHANNEL,
+	PAD_REFLECT,
+	PAD_MEAN_OWN,
+	PAD_MAX_ZERO,
+	PAD_WIDE,
+	PAD_CROP,
+	PAD_SAME_SIDE,
+	PAD_SECOND,
+	PAD_GIVEN,
+	N_PADS
+};
 
 /* Pad and what reads it; those before N_PADS_GO go, the others are declined. */
 static struct rg_graph *make_pad(uint64_t i)
 {
-	static const int64_t two[] = { 3, 3 }, own[] = { 1, 0, 1, 1 }, some[] = { 0, 0, 1, 2, 0, 0, 0, 1 }, channel[] = { 0, 1, 0, 0, 0, 0, 0, 0 },
-			     wide[] = { 0, 0, 3, 0, 0, 0, 0, 0 }, crop[] = { 0, 0, -1, 0, 0, 0, 0, 0 }, end[] = { 0, 0, 0, 0, 0, 0, 2, 0 },
+	static const int64_t two[] = { 3, 3 }, own[] = { 1, 0, 1, 1 }, some[] = { 0, 0, 1, 2, 0, 0, 0, 1 },
+			     channel[] = { 0, 1, 0, 0, 0, 0, 0, 0 }, wide[] = { 0, 0, 3, 0, 0, 0, 0, 0 },
+			     crop[] = { 0, 0, -1, 0, 0, 0, 0, 0 }, end[] = { 0, 0, 0, 0, 0, 0, 2, 0 },
 			     begin[] = { 0, 0, 2, 0, 0, 0, 0, 0 }, three[] = { 0, 1, 0, 0, 0, 2 };
-	bool conv = i <= PAD_VIEW || i == PAD_ONE || i == PAD_CHANNEL || i == PAD_REFLECT || i == PAD_CROP || i == PAD_SECOND ||
-		    i == PAD_GIVEN, slice = i == PAD_SLICE || i == PAD_SAME_SIDE, max = i == PAD_MAX || i == PAD_MAX_RELU ||
-		    i == PAD_MAX_ZERO || i == PAD_WIDE;
-	struct rg_attr attrs[4] = { ints_attr("kernel_shape", 2, two) }, mode = { .name = "mode", .type = RG_ATTR_STRING, .s = "reflect",
-										    .s_len = 7 };
+	bool conv = i <= PAD_VIEW || i == PAD_ONE || i == PAD_CHANNEL || i == PAD_REFLECT || i == PAD_CROP ||
+		    i == PAD_SECOND || i == PAD_GIVEN,
+	     slice = i == PAD_SLICE || i == PAD_SAME_SIDE,
+	     max = i == PAD_MAX || i == PAD_MAX_RELU || i == PAD_MAX_ZERO || i == PAD_WIDE;
+	struct rg_attr attrs[4] = { ints_attr("kernel_shape", 2, two) },
+		       mode = { .name = "mode", .type = RG_ATTR_STRING, .s = "reflect", .s_len = 7 };
 	struct rg_graph *g = make_graph();
 	const char *from = "a", *to = "p";
 	int n = 1;
@@ -600,12 +670,21 @@ static struct rg_graph *make_pad(uint64_t i)
 	if (i == PAD_GIVEN)
 		make_input(g, "pads", RG_I64, "8");
 	else
-		make_ints(g, "pads", i == PAD_VIEW ? 6 : 8, i == PAD_VIEW ? three : i == PAD_CHANNEL ? channel : i == PAD_WIDE ? wide :
-			  i == PAD_CROP ? crop : i == PAD_SLICE ? end : i == PAD_SAME_SIDE ? begin : some);
+		make_ints(g, "pads", i == PAD_VIEW ? 6 : 8,
+			  i == PAD_VIEW      ? three :
+			  i == PAD_CHANNEL   ? channel :
+			  i == PAD_WIDE      ? wide :
+			  i == PAD_CROP      ? crop :
+			  i == PAD_SLICE     ? end :
+			  i == PAD_SAME_SIDE ? begin :
+					       some);
 	{
 		char in[40];
 
-		snprintf(in, sizeof(in), "%s,pads%s", from, i == PAD_MAX ? ",lowest" : i == PAD_ONE ? ",one" : "");
+		snprintf(in, sizeof(in), "%s,pads%s", from,
+			 i == PAD_MAX ? ",lowest" :
+			 i == PAD_ONE ? ",one" :
+					"");
 		make_node_attrs(g, "Pad", in, "p", i == PAD_REFLECT, &mode);
 	}
 	if (i == PAD_VIEW) {
@@ -616,7 +695,8 @@ static struct rg_graph *make_pad(uint64_t i)
 	if (conv) {
 		char in[40];
 
-		random_floats(g, "w", i == PAD_CHANNEL ? "4x5x3x3" : "4x4x3x3", i == PAD_CHANNEL ? 180 : 144, i, -0.5f);
+		random_floats(g, "w", i == PAD_CHANNEL ? "4x5x3x3" : "4x4x3x3", i == PAD_CHANNEL ? 180 : 144,
+			      i, -0.5f);
 		if (i == PAD_OWN)
 			attrs[n++] = ints_attr("pads", 4, own);
 		snprintf(in, sizeof(in), "%s,w", to);
@@ -671,8 +751,10 @@ static void test_pads(void **state)
 			done += !log.notes[k].decline;
 			declined += log.notes[k].decline != 0;
 			if (log.notes[k].decline)
-				assert_int_equal(log.notes[k].decline, i == PAD_SECOND ? RG_DECLINE_SECOND_CONSUMER :
-						 i == PAD_GIVEN ? RG_DECLINE_NOT_CONSTANT : RG_DECLINE_ATTRIBUTE);
+				assert_int_equal(log.notes[k].decline,
+						 i == PAD_SECOND ? RG_DECLINE_SECOND_CONSUMER :
+						 i == PAD_GIVEN  ? RG_DECLINE_NOT_CONSTANT :
+								   RG_DECLINE_ATTRIBUTE);
 		}
 		if (done != (i < N_PADS_GO) || declined != (i >= N_PADS_GO))
 			fail_msg("case %d: %d merged, %d declined", (int)i, done, declined);
@@ -760,7 +842,8 @@ static void test_declines(void **state)
 			found++;
 			assert_string_equal(n->node, t.node);
 			if (n->decline != t.why)
-				fail_msg("graph %d: %s, not %s", i, rg_decline_name(n->decline), rg_decline_name(t.why));
+				fail_msg("graph %d: %s, not %s", i, rg_decline_name(n->decline),
+					 rg_decline_name(t.why));
 		}
 		if (found != 1)
 			fail_msg("graph %d: %d declines", i, found);
@@ -817,8 +900,10 @@ static struct rg_graph *make_any_products(uint64_t seed)
 	make_input(g, "v0", RG_F32, seed & 1 ? "2x3x5" : "3x5");
 	random_floats(g, "w", "5x5", 25, seed, -0.5f);
 	for (int i = 1; i <= n; i++, at += 8) {
-		int from = rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
-		int kind = (int)rg_rng_integer(stream, at + 2, 0, 9), shape = (int)rg_rng_integer(stream, at + 3, 0, 4);
+		int from =
+		    rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		int kind = (int)rg_rng_integer(stream, at + 2, 0, 9),
+		    shape = (int)rg_rng_integer(stream, at + 3, 0, 4);
 		char in[64], c[16];
 
 		snprintf(names[i], sizeof(names[i]), "v%d", i);
@@ -847,7 +932,8 @@ static struct rg_graph *make_any_products(uint64_t seed)
 /* Values whose shapes are 2, 3 and 4 in some order, with a 1 among them or not. */
 static struct rg_graph *make_any_moves(uint64_t seed)
 {
-	static const int64_t perms[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	static const int64_t perms[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+					     { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
 	static const char *const unary[] = { "Neg", "Relu", "Sin", "Exp", "Softmax" };
 	struct rg_graph *g = make_graph();
 	uint64_t stream = rg_rng_stream(seed, "moves"), at = 9;
@@ -858,8 +944,10 @@ static struct rg_graph *make_any_moves(uint64_t seed)
 	make_input(g, "v0", RG_F32, "2x3x4");
 	make_floats(g, "half", "1", FLOATS(0.5f));
 	for (int i = 1; i <= n; i++, at += 8) {
-		int from = rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
-		int other = (int)rg_rng_integer(stream, at + 2, 0, i - 1), axis = (int)rg_rng_integer(stream, at + 3, 0, 2);
+		int from =
+		    rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		int other = (int)rg_rng_integer(stream, at + 2, 0, i - 1),
+		    axis = (int)rg_rng_integer(stream, at + 3, 0, 2);
 		struct rg_shape *s = &shapes[i];
 		char in[64], c[16];
 
@@ -917,7 +1005,8 @@ static struct rg_graph *make_any_moves(uint64_t seed)
 			}
 			break;
 		case 7:
-			make_node_attrs(g, "ReduceMean", names[from], names[i], 1, ATTRS(ints_attr("axes", 1, INTS(axis))));
+			make_node_attrs(g, "ReduceMean", names[from], names[i], 1,
+					ATTRS(ints_attr("axes", 1, INTS(axis))));
 			s->dim[axis] = 1;
 			break;
 		case 8:
@@ -963,7 +1052,8 @@ static struct rg_graph *make_any(uint64_t seed)
 	for (int i = 1; i <= n; i++) {
 		static const char *const ops[] = { "Neg", "Relu", "Abs", "Sin", "Identity", "Floor" };
 		uint64_t at = (uint64_t)i * 4;
-		int from = rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
+		int from =
+		    rg_rng_integer(stream, at, 0, 3) ? i - 1 : (int)rg_rng_integer(stream, at + 1, 0, i - 1);
 		int kind = (int)rg_rng_integer(stream, at + 2, 0, 11);
 		char in[80];
 
@@ -971,10 +1061,12 @@ static struct rg_graph *make_any(uint64_t seed)
 		if (kind < 6) {
 			make_node(g, ops[kind], names[from], names[i]);
 		} else if (kind < 10) {
-			const struct case_of_no_op *c = &no_ops[rg_rng_integer(stream, at + 3, 0, N_NO_OPS - 1)];
+			const struct case_of_no_op *c =
+			    &no_ops[rg_rng_integer(stream, at + 3, 0, N_NO_OPS - 1)];
 			char *x;
 
-			if (!strcmp(c->op, "Cast") || !strcmp(c->in, "x,wide") || (c->n_attrs && c->attrs[0].ints == other_order)) {
+			if (!strcmp(c->op, "Cast") || !strcmp(c->in, "x,wide") ||
+			    (c->n_attrs && c->attrs[0].ints == other_order)) {
 				make_node(g, "Identity", names[from], names[i]);
 				goto made;
 			}
@@ -982,10 +1074,12 @@ static struct rg_graph *make_any(uint64_t seed)
 			x = strchr(in, 'x');
 			while (x != in && x[-1] != ',')
 				x = strchr(x + 1, 'x');
-			snprintf(in, sizeof(in), "%.*s%s%s", (int)(x - in), c->in, names[from], c->in + (x - in) + 1);
+			snprintf(in, sizeof(in), "%.*s%s%s", (int)(x - in), c->in, names[from],
+				 c->in + (x - in) + 1);
 			make_node_attrs(g, c->op, in, names[i], c->n_attrs, c->attrs);
 		} else {
-			snprintf(in, sizeof(in), "%s,%s", names[from], names[rg_rng_integer(stream, at + 3, 0, i - 1)]);
+			snprintf(in, sizeof(in), "%s,%s", names[from],
+				 names[rg_rng_integer(stream, at + 3, 0, i - 1)]);
 			make_node(g, "Add", in, names[i]);
 		}
 made:
@@ -1036,7 +1130,8 @@ static void check_idempotent(make_fn *make, uint64_t seed)
 	assert_int_equal(rg_passes_run(g, &o, &second, &err), 0);
 	for (int i = 0; i < second.n_notes; i++)
 		if (!second.notes[i].decline)
-			fail_msg("seed %d: %s of %s again", (int)seed, second.notes[i].pass, second.notes[i].node);
+			fail_msg("seed %d: %s of %s again", (int)seed, second.notes[i].pass,
+				 second.notes[i].node);
 	rg_pass_log_free(&first);
 	rg_pass_log_free(&second);
 	rg_graph_free(g);
