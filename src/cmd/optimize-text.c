@@ -23,12 +23,14 @@ void rg_optimize_summary(struct rg_str *out, const struct rg_optimized *r, const
 	else
 		rg_str_printf(out, "%d nodes", r->n_nodes_after);
 	if (r->opset_after != r->opset_before)
-		rg_str_printf(out, ", opset %" PRId64 " instead of %" PRId64, r->opset_after, r->opset_before);
+		rg_str_printf(out, ", opset %" PRId64 " instead of %" PRId64, r->opset_after,
+			      r->opset_before);
 	if (r->verified)
 		rg_str_printf(out, ", outputs differ by at most %.1e of their largest number", r->worst);
 	rg_str_add(out, "\n");
 	for (int i = 0; i < r->n_fixed; i++)
-		rg_str_printf(out, "%s is fixed to %" PRId64 ": %s\n", r->fixed[i].name, r->fixed[i].value, r->fixed[i].why);
+		rg_str_printf(out, "%s is fixed to %" PRId64 ": %s\n", r->fixed[i].name, r->fixed[i].value,
+			      r->fixed[i].why);
 }
 
 /* ---- for people ---- */
@@ -36,9 +38,9 @@ void rg_optimize_summary(struct rg_str *out, const struct rg_optimized *r, const
 static int pass_table(struct rg_str *out, const struct rg_optimized *r, const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-		{ "pass", RG_ALIGN_LEFT, 0, 0 }, { "level", RG_ALIGN_RIGHT, 0, 2 }, { "nodes\ngone", RG_ALIGN_RIGHT, 0, 0 },
-		{ "steps\nsaved", RG_ALIGN_RIGHT, 0, 0 }, { "not\nmoved", RG_ALIGN_RIGHT, 0, 0 },
-		{ "what", RG_ALIGN_LEFT, 20, 1 },
+	    {"pass", RG_ALIGN_LEFT, 0, 0},         {"level", RG_ALIGN_RIGHT, 0, 2},
+	    {"nodes\ngone", RG_ALIGN_RIGHT, 0, 0}, {"steps\nsaved", RG_ALIGN_RIGHT, 0, 0},
+	    {"not\nmoved", RG_ALIGN_RIGHT, 0, 0},  {"what", RG_ALIGN_LEFT, 20, 1},
 	};
 	struct rg_table t;
 	char num[48];
@@ -113,9 +115,10 @@ int rg_optimize_explain(struct rg_str *out, const struct rg_optimized *r, const 
 		rg_str_add(out, "level 0: the model is written as it was read\n");
 		return out->failed ? -ENOMEM : 0;
 	}
-	rg_str_printf(out, "at %s%s: %d steps that move %s, before %d that move %s\n\n", r->sizes[0] ? r->sizes : "no inputs",
-		      r->sizes_given ? "" : " (an example)", r->after.steps, rg_fmt_bytes(after, bytes_of(&r->after)),
-		      r->before.steps, rg_fmt_bytes(before, bytes_of(&r->before)));
+	rg_str_printf(out, "at %s%s: %d steps that move %s, before %d that move %s\n\n",
+		      r->sizes[0] ? r->sizes : "no inputs", r->sizes_given ? "" : " (an example)",
+		      r->after.steps, rg_fmt_bytes(after, bytes_of(&r->after)), r->before.steps,
+		      rg_fmt_bytes(before, bytes_of(&r->before)));
 	if (r->log.n_rewritten)
 		rc = pass_table(out, r, st);
 	else
@@ -125,29 +128,36 @@ int rg_optimize_explain(struct rg_str *out, const struct rg_optimized *r, const 
 		rc = decline_table(out, r, st);
 	for (int i = 0; i < r->n_passes; i++)
 		if (r->passes[i].left_out)
-			rg_str_printf(out, "left out: %s: %s\n", r->passes[i].pass->name, r->passes[i].left_out);
+			rg_str_printf(out, "left out: %s: %s\n", r->passes[i].pass->name,
+				      r->passes[i].left_out);
 	for (int i = 0; i < r->n_fixed; i++)
-		rg_str_printf(out, "fixed: %s is %" PRId64 ": %s\n", r->fixed[i].name, r->fixed[i].value, r->fixed[i].why);
+		rg_str_printf(out, "fixed: %s is %" PRId64 ": %s\n", r->fixed[i].name, r->fixed[i].value,
+			      r->fixed[i].why);
 	if (r->n_pinned)
-		rg_str_printf(out, "left as they are: %d nodes that would become something else at other sizes, such as %s\n",
+		rg_str_printf(out,
+			      "left as they are: %d nodes that would become something else at other sizes, "
+			      "such as %s\n",
 			      r->n_pinned, r->pinned[0]);
 	if (r->n_dead)
 		rg_str_printf(out, "dropped: %d nodes that no output needs\n", r->n_dead);
 	if (r->opset_after != r->opset_before)
-		rg_str_printf(out, "opset: %" PRId64 " instead of %" PRId64 ", for operators that came with it\n",
+		rg_str_printf(out,
+			      "opset: %" PRId64 " instead of %" PRId64 ", for operators that came with it\n",
 			      r->opset_after, r->opset_before);
-	rg_str_printf(out, "weights: %s, before %s\n",
-		      rg_fmt_bytes(after, r->weight_bytes_after < 0 ? (double)NAN : (double)r->weight_bytes_after),
-		      rg_fmt_bytes(before, r->weight_bytes_before < 0 ? (double)NAN : (double)r->weight_bytes_before));
+	rg_str_printf(
+	    out, "weights: %s, before %s\n",
+	    rg_fmt_bytes(after, r->weight_bytes_after < 0 ? (double)NAN : (double)r->weight_bytes_after),
+	    rg_fmt_bytes(before, r->weight_bytes_before < 0 ? (double)NAN : (double)r->weight_bytes_before));
 	if (r->verified)
-		rg_str_printf(out, "verified: outputs differ by at most %.1e of their largest number\n", r->worst);
+		rg_str_printf(out, "verified: outputs differ by at most %.1e of their largest number\n",
+			      r->worst);
 	return rc ? rc : out->failed ? -ENOMEM : 0;
 }
 
 /* ---- for programs ---- */
 
-static void put_cost(struct rg_json *j, json_t *to, const char *steps, const char *bytes, const struct rg_optimize_cost *c,
-		     bool known)
+static void put_cost(struct rg_json *j, json_t *to, const char *steps, const char *bytes,
+		     const struct rg_optimize_cost *c, bool known)
 {
 	rg_json_int(j, to, steps, known ? c->steps : -1);
 	rg_json_int(j, to, bytes, known ? c->bytes : -1);
@@ -204,7 +214,8 @@ int rg_optimize_json(struct rg_str *out, const struct rg_optimized *r, const cha
 		rg_json_int(&j, o, "level", p->pass->level);
 		rg_json_int(&j, o, "rewritten", p->n_rewritten);
 		rg_json_put(&j, o, "steps_saved", json_integer(p->steps_saved));
-		rg_json_put(&j, o, "bytes_saved", p->bytes_known ? json_integer((json_int_t)p->bytes_saved) : json_null());
+		rg_json_put(&j, o, "bytes_saved",
+			    p->bytes_known ? json_integer((json_int_t)p->bytes_saved) : json_null());
 		rg_json_text(&j, o, "left_out", p->left_out);
 	}
 	put_notes(&j, &r->log, "rewrites", false);

@@ -36,7 +36,8 @@ static enum rg_decline apply_batchnorm(const struct rg_match *m, const struct rg
 	const float *p[4];          /* scale, shift, mean, var */
 	double epsilon = (double)rg_node_float(n, "epsilon", 1e-5f);
 
-	if (n->n_in != 5 || rg_node_int(n, "training_mode", 0) || !rg_node_int(n, "spatial", 1) || n->version < 7)
+	if (n->n_in != 5 || rg_node_int(n, "training_mode", 0) || !rg_node_int(n, "spatial", 1) ||
+	    n->version < 7)
 		return RG_DECLINE_ATTRIBUTE;
 	for (int k = 1; k < n->n_out; k++)
 		if (n->out[k] >= 0)
@@ -141,7 +142,8 @@ enum rg_decline rg_affine_take(const struct rg_match *m, int at, int from, struc
 int rg_affine_input(const struct rg_match *m, int at)
 {
 	static const struct { const char *op_type; bool commutes; } known[] = {
-		{ "BatchNormalization", false }, { "Mul", true }, { "Add", true }, { "Div", false }, { "Sub", false },
+		{ "BatchNormalization", false },
+		{ "Mul", true }, { "Add", true }, { "Div", false }, { "Sub", false },
 	};
 	const struct rg_graph *g = m->g;
 
@@ -153,8 +155,8 @@ int rg_affine_input(const struct rg_match *m, int at)
 		if (!rg_match_is(m, at, known[k].op_type))
 			continue;
 		from = n->in[k > 0 && known[k].commutes && rg_match_floats(g, n->in[0], &count) != NULL];
-		if (n->n_out < 1 || n->out[0] < 0 || !g->values[from].shaped || !g->values[n->out[0]].shaped ||
-		    g->values[from].origin != RG_CONST_NONE ||
+		if (n->n_out < 1 || n->out[0] < 0 || !g->values[from].shaped ||
+		    !g->values[n->out[0]].shaped || g->values[from].origin != RG_CONST_NONE ||
 		    !rg_shape_equal(&g->values[from].shape, &g->values[n->out[0]].shape))
 			return -1;
 		if (k > 0 && !rg_match_floats(g, n->in[n->in[0] == from], &count))
@@ -180,7 +182,8 @@ int rg_affine_chain(const struct rg_match *m, int value, int chain[RG_AFFINE_CHA
 	return n;
 }
 
-enum rg_decline rg_affine_gather(const struct rg_match *m, const int *chain, int n, struct rg_affine *a, int *from)
+enum rg_decline rg_affine_gather(const struct rg_match *m, const int *chain, int n, struct rg_affine *a,
+				 int *from)
 {
 	int value = *from = rg_affine_input(m, chain[n - 1]);
 

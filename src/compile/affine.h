@@ -1,7 +1,7 @@
 /*
  * What multiplies and shifts each channel of a tensor: x becomes f x + s. BatchNormalization,
- * Neg (behind a convolution), and Mul, Div, Add, Sub of constants that are one number or one a channel, as many of
- * them as follow each other, gathered in double.
+ * Neg (behind a convolution), and Mul, Div, Add, Sub of constants that are one number or one a channel, as
+ * many of them as follow each other, gathered in double.
  */
 #ifndef RG_COMPILE_AFFINE_H
 #define RG_COMPILE_AFFINE_H
@@ -30,6 +30,7 @@ enum { RG_AFFINE_CHAIN = 16 };
  */
 int rg_affine_chain(const struct rg_match *m, int value, int chain[RG_AFFINE_CHAIN], int *first);
 /* Gathers the n nearest nodes of a chain; *from: the value that they begin with. */
-enum rg_decline rg_affine_gather(const struct rg_match *m, const int *chain, int n, struct rg_affine *a, int *from);
+enum rg_decline rg_affine_gather(const struct rg_match *m, const int *chain, int n, struct rg_affine *a,
+				 int *from);
 
 #endif

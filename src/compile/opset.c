@@ -96,23 +96,23 @@ static void set_input(struct move *m, int at, int value)
 }
 
 /* A constant of the graph that is the same already; -1: none. Models have the same axes many times. */
-static int find_constant(const struct rg_graph *g, enum rg_dtype t, const struct rg_shape *shape, const void *data,
-			 size_t bytes)
+static int find_constant(const struct rg_graph *g, enum rg_dtype t, const struct rg_shape *shape,
+			 const void *data, size_t bytes)
 {
 	for (int i = 0; i < g->n_values; i++) {
 		const struct rg_value *v = &g->values[i];
 
-		if (v->origin != RG_CONST_NONE && v->origin != RG_CONST_BOUND && v->producer < 0 && !v->from_outer &&
-		    !v->is_output && v->data && v->dtype == t && rg_shape_equal(&v->shape, shape) &&
-		    memcmp(v->data, data, bytes) == 0)
+		if (v->origin != RG_CONST_NONE && v->origin != RG_CONST_BOUND && v->producer < 0 &&
+		    !v->from_outer && !v->is_output && v->data && v->dtype == t &&
+		    rg_shape_equal(&v->shape, shape) && memcmp(v->data, data, bytes) == 0)
 			return i;
 	}
 	return -1;
 }
 
 /* Makes input `at` a constant, named after node and parameter where it is new. */
-static void set_constant(struct move *m, int at, const char *what, enum rg_dtype t, const struct rg_shape *shape,
-			 const void *data)
+static void set_constant(struct move *m, int at, const char *what, enum rg_dtype t,
+			 const struct rg_shape *shape, const void *data)
 {
 	int64_t bytes = rg_tensor_bytes(t, shape);
 	size_t size = strlen(m->n->name) + strlen(what) + 16;
@@ -436,7 +436,8 @@ static const char *carry(struct move *m)
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !m->err->code; i++) {
 		const char *why;
 
-		if (strcmp(steps[i].op, op_type) != 0 || steps[i].version <= from || steps[i].version > m->target)
+		if (strcmp(steps[i].op, op_type) != 0 || steps[i].version <= from ||
+		    steps[i].version > m->target)
 			continue;
 		why = steps[i].run(m);
 		if (why)
@@ -477,8 +478,10 @@ static int carry_all(struct rg_graph *g, int64_t target, bool dry, struct rg_err
 		if (err->code)
 			return err->code;
 		if (why) {
-			rg_error_set(err, RG_ENOTSUP_MODEL, "node '%s' (%s, version %d) cannot be written with opset %"
-				     PRId64 ": %s", n->name, n->op_type, n->version, target, why);
+			rg_error_set(err, RG_ENOTSUP_MODEL,
+				     "node '%s' (%s, version %d) cannot be written with opset %" PRId64
+				     ": %s",
+				     n->name, n->op_type, n->version, target, why);
 			return rg_error_hint(err, "export the model with opset %" PRId64 " or newer", target);
 		}
 		if (!dry)

@@ -15,10 +15,11 @@
 /* The blocks of ONNX Runtime with AVX-512; a depthwise convolution of another number is not blocked. */
 enum { BLOCK = 16 };
 
-/* Whether ONNX Runtime has this value in blocks: a convolution makes it, or what acts on each element of one. */
+/* Whether ONNX Runtime has this value in blocks: a convolution made it, or an activation of one. */
 static bool is_blocked(const struct rg_match *m, int value)
 {
-	static const char *const acts[] = { "Relu", "HardSwish", "HardSigmoid", "Sigmoid", "Tanh", "Clip", "LeakyRelu" };
+	static const char *const acts[] = { "Relu", "HardSwish", "HardSigmoid", "Sigmoid",
+					    "Tanh", "Clip", "LeakyRelu" };
 
 	for (int steps = 0; steps < 4; steps++) {
 		int at = m->g->values[value].producer;
@@ -35,9 +36,11 @@ static bool is_blocked(const struct rg_match *m, int value)
 	return false;
 }
 
-static int make_constants(struct rg_match *m, const char *name, const struct rg_affine *a, int in[3], struct rg_error *err)
+static int make_constants(struct rg_match *m, const char *name, const struct rg_affine *a, int in[3],
+			  struct rg_error *err)
 {
-	struct rg_shape shape = { .rank = 4, .dim = { a->channels, 1, 1, 1 } }, list = { .rank = 1, .dim = { a->channels } };
+	struct rg_shape shape = { .rank = 4, .dim = { a->channels, 1, 1, 1 } },
+			list = { .rank = 1, .dim = { a->channels } };
 	float *f = rg_alloc_aligned(64, (size_t)a->channels * sizeof(*f));
 	float *s = rg_alloc_aligned(64, (size_t)a->channels * sizeof(*s));
 
@@ -59,7 +62,8 @@ static int make_constants(struct rg_match *m, const char *name, const struct rg_
 	return in[2] < 0 ? in[2] : 0;
 }
 
-static int rewrite(struct rg_match *m, const int *chain, int n, const struct rg_affine *a, int x, struct rg_error *err)
+static int rewrite(struct rg_match *m, const int *chain, int n, const struct rg_affine *a, int x,
+		   struct rg_error *err)
 {
 	static const int64_t one[2] = { 1, 1 };
 	struct rg_attr attrs[2] = {

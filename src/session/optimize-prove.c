@@ -13,8 +13,9 @@
 enum { N_SETS = 6 };
 
 /* Large inputs amplify roundings: exponentials are near their ends, sums cancel. */
-static const struct { const char *name; double slack; } sets[N_SETS] = {
-	{ "seeded", 1 }, { "all zeros", 1 }, { "all ones", 1 }, { "large", 5 }, { "tiny", 1 }, { "denormal", 1 },
+static const struct { const char *name; double slack;
+} sets[N_SETS] = {
+    {"seeded", 1}, {"all zeros", 1}, {"all ones", 1}, {"large", 5}, {"tiny", 1}, {"denormal", 1},
 };
 
 /* Everything that an output holds, sequences one after the other. */
@@ -108,7 +109,7 @@ static void fill(struct rg_tensor *to, const struct rg_tensor *seeded, int set)
 			((double *)to->data)[i] = edge(set, ((double *)to->data)[i]);
 		else if (to->dtype == RG_F16)
 			((uint16_t *)to->data)[i] =
-				rg_f32_to_f16((float)edge(set, (double)rg_f16_to_f32(((uint16_t *)to->data)[i])));
+			    rg_f32_to_f16((float)edge(set, (double)rg_f16_to_f32(((uint16_t *)to->data)[i])));
 	}
 }
 
@@ -165,8 +166,9 @@ static void runner_free(struct runner *r)
 static int give_empty(struct rg_exec *e, const struct rg_graph *g, int i, struct rg_error *err)
 {
 	const struct rg_value *v = &g->values[g->inputs[i]];
-	struct rg_item *item = v->kind == RG_VALUE_SEQUENCE ? rg_item_sequence(v->declared_dtype, 0, NULL, err) :
-							      rg_item_none(err);
+	struct rg_item *item = v->kind == RG_VALUE_SEQUENCE
+				   ? rg_item_sequence(v->declared_dtype, 0, NULL, err)
+				   : rg_item_none(err);
 	int rc;
 
 	if (!item)
@@ -191,8 +193,8 @@ static int runner_make(const struct rg_proof *p, struct rg_graph *g, struct runn
 	return rc;
 }
 
-static int run_set(const struct rg_proof *p, const struct rg_graph *g, struct runner *r, int set, struct kept *out,
-		   struct rg_error *err)
+static int run_set(const struct rg_proof *p, const struct rg_graph *g, struct runner *r, int set,
+		   struct kept *out, struct rg_error *err)
 {
 	int rc = 0;
 
@@ -251,7 +253,9 @@ static double off_by(const struct rg_tensor *want, const struct rg_tensor *got)
 	if (want->dtype != got->dtype || !rg_shape_equal(&want->shape, &got->shape))
 		return INFINITY;
 	if (allowed_for(want->dtype) == 0)
-		return want->dtype != RG_STRING && bytes > 0 && memcmp(want->data, got->data, (size_t)bytes) ? INFINITY : 0;
+		return want->dtype != RG_STRING && bytes > 0 && memcmp(want->data, got->data, (size_t)bytes)
+			   ? INFINITY
+			   : 0;
 	for (int64_t i = 0; i < n; i++) {
 		double a = element(want, i);
 
@@ -303,7 +307,8 @@ int rg_proof_hold(struct rg_proof *p, struct rg_graph *g, struct rg_difference *
 		rc = run_set(p, g, &r, set, got, err);
 		for (int i = 0; i < p->n_outputs; i++) {
 			if (!rc && !d->wrong)
-				compare(&p->want[set * p->n_outputs + i], &got[i], g->values[g->outputs[i]].name, set, d);
+				compare(&p->want[set * p->n_outputs + i], &got[i],
+					g->values[g->outputs[i]].name, set, d);
 			drop_kept(&got[i]);
 		}
 	}

@@ -22,8 +22,8 @@ static int size_at(const struct rg_open_sizes *s, const struct rg_graph *g, int 
 	return -1;
 }
 
-static int add_size(const struct rg_value *v, int input, int d, struct rg_arena *arena, struct rg_open_sizes *s,
-		    struct rg_error *err)
+static int add_size(const struct rg_value *v, int input, int d, struct rg_arena *arena,
+		    struct rg_open_sizes *s, struct rg_error *err)
 {
 	const char *symbol = v->declared[d].symbol;
 
@@ -32,7 +32,7 @@ static int add_size(const struct rg_value *v, int input, int d, struct rg_arena 
 		if (!symbol)
 			return rg_error_nomem(err, strlen(v->declared[d].symbol));
 	}
-	s->v[s->n++] = (struct rg_open_size){ symbol, input, d, v->shape.dim[d], v->shape.dim[d], false, NULL };
+	s->v[s->n++] = (struct rg_open_size){symbol, input, d, v->shape.dim[d], v->shape.dim[d], false, NULL};
 	return 0;
 }
 
@@ -52,7 +52,8 @@ int rg_open_sizes_find(const struct rg_graph *g, struct rg_arena *arena, struct 
 
 		/* an input without a declared rank stays as the person has given it */
 		for (int d = 0; d < v->declared_rank; d++)
-			if (v->declared[d].value < 0 && size_at(s, g, i, d) < 0 && add_size(v, i, d, arena, s, err))
+			if (v->declared[d].value < 0 && size_at(s, g, i, d) < 0 &&
+			    add_size(v, i, d, arena, s, err))
 				return err->code;
 	}
 	return 0;
@@ -80,8 +81,8 @@ int64_t rg_open_size_try(const struct rg_open_sizes *s, int i, int k)
 	}
 }
 
-int rg_open_sizes_bind(const struct rg_open_sizes *s, bool second, const struct rg_shape *bound, struct rg_graph *g,
-		       struct rg_error *err)
+int rg_open_sizes_bind(const struct rg_open_sizes *s, bool second, const struct rg_shape *bound,
+		       struct rg_graph *g, struct rg_error *err)
 {
 	struct rg_bindings b = { 0 };
 	int rc;
@@ -125,7 +126,8 @@ int rg_open_sizes_fix(const struct rg_open_sizes *s, struct rg_graph *g, struct 
 			dims[d] = (struct rg_dim){ s->v[at].first, NULL };
 			changed = true;
 		}
-		if (changed && rg_graph_declare(g, g->inputs[i], v->declared_dtype, v->declared_rank, dims, err))
+		if (changed &&
+		    rg_graph_declare(g, g->inputs[i], v->declared_dtype, v->declared_rank, dims, err))
 			return err->code;
 	}
 	return 0;

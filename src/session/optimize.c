@@ -43,8 +43,8 @@ struct work {
 	int n_out;
 	struct left_out *out;       /* room for every pass */
 	const char **disabled;      /* by the person, then those left out */
-	int64_t opset;              /* that the passes need: the model is carried to it before they begin, so that
-	                               they see what that leaves */
+	int64_t opset; /* that the passes need: the model is carried to it before they begin, so that
+			  they see what that leaves */
 	int64_t most_opset;
 	size_t cap_pinned;          /* of r->pinned */
 };
@@ -162,7 +162,8 @@ static int bind_example(struct work *w, struct rg_error *err)
 	struct rg_error why = RG_ERROR_INIT;
 	int n, rc = -ENOENT;
 
-	example.shapes = rg_calloc((size_t)given->n_shapes + (size_t)g->n_inputs + 1, sizeof(*example.shapes));
+	example.shapes =
+	    rg_calloc((size_t)given->n_shapes + (size_t)g->n_inputs + 1, sizeof(*example.shapes));
 	if (!example.shapes)
 		return rg_error_nomem(err, (size_t)g->n_inputs * sizeof(*example.shapes));
 	sizes = rg_suggest_sizes(&n);
@@ -198,8 +199,8 @@ static int find_sizes(struct work *w, struct rg_error *err)
 		rc = bind_example(w, err);
 	for (int i = 0; i < m->graph->n_inputs && !rc && at < (int)sizeof(w->r->sizes) - 200; i++)
 		if (m->graph->values[m->graph->inputs[i]].kind == RG_VALUE_TENSOR)
-			at += snprintf(w->r->sizes + at, sizeof(w->r->sizes) - (size_t)at, "%s%.100s=%s", at ? ", " : "",
-				       m->graph->values[m->graph->inputs[i]].name,
+			at += snprintf(w->r->sizes + at, sizeof(w->r->sizes) - (size_t)at, "%s%.100s=%s",
+				       at ? ", " : "", m->graph->values[m->graph->inputs[i]].name,
 				       rg_shape_text(text, &w->bound[i]));
 	return rc;
 }
@@ -282,7 +283,8 @@ static bool folded(const struct rg_graph *g, const struct rg_node *n)
 	return true;
 }
 
-static void add_bytes(const struct rg_graph *g, const struct rg_node *n, struct rg_tensor *room, struct rg_optimize_cost *c)
+static void add_bytes(const struct rg_graph *g, const struct rg_node *n, struct rg_tensor *room,
+		      struct rg_optimize_cost *c)
 {
 	struct rg_cost_in in = { n, room, room + n->n_in };
 	struct rg_cost cost;
@@ -309,7 +311,8 @@ static void add_bytes(const struct rg_graph *g, const struct rg_node *n, struct 
 
 static int measure(const struct rg_graph *g, struct rg_optimize_cost *c, struct rg_error *err)
 {
-	unsigned char *values = rg_calloc((size_t)g->n_values + 1, 1), *nodes = rg_calloc((size_t)g->n_nodes + 1, 1);
+	unsigned char *values = rg_calloc((size_t)g->n_values + 1, 1),
+		      *nodes = rg_calloc((size_t)g->n_nodes + 1, 1);
 	struct rg_tensor *room = NULL;
 	int widest = 1, rc = 0;
 
@@ -340,7 +343,8 @@ static int measure(const struct rg_graph *g, struct rg_optimize_cost *c, struct 
 /* Takes out what no output needs, of constants and of what they are computed from too. */
 static int drop_unneeded(struct rg_graph *g, int *n_dropped, struct rg_error *err)
 {
-	unsigned char *values = rg_calloc((size_t)g->n_values + 1, 1), *nodes = rg_calloc((size_t)g->n_nodes + 1, 1);
+	unsigned char *values = rg_calloc((size_t)g->n_values + 1, 1),
+		      *nodes = rg_calloc((size_t)g->n_nodes + 1, 1);
 	int before = g->n_nodes, rc = 0;
 
 	if (!values || !nodes)
@@ -402,8 +406,8 @@ static int stop_at(struct rewriting *t, const struct rg_pass *pass)
 	return -ECANCELED;
 }
 
-static int after_pass(void *ctx, const struct rg_pass *pass, struct rg_graph *g, const struct rg_pass_log *log,
-		      struct rg_error *err)
+static int after_pass(void *ctx, const struct rg_pass *pass, struct rg_graph *g,
+		      const struct rg_pass_log *log, struct rg_error *err)
 {
 	struct rewriting *t = ctx;
 	struct rg_plan_options po;
@@ -420,8 +424,10 @@ static int after_pass(void *ctx, const struct rg_pass *pass, struct rg_graph *g,
 		return stop_at(t, pass);
 	}
 	if (!rc && t->check_opset && opset > t->w->most_opset) {
-		snprintf(t->opset_reason, sizeof(t->opset_reason), "opset: it makes operators of opset %" PRId64
-			 ", which --opset %" PRId64 " would allow", opset, opset);
+		snprintf(t->opset_reason, sizeof(t->opset_reason),
+			 "opset: it makes operators of opset %" PRId64 ", which --opset %" PRId64
+			 " would allow",
+			 opset, opset);
 		return stop_at(t, pass);
 	}
 	if (!rc && t->proof) {
@@ -506,7 +512,8 @@ static int first_difference(const struct rewriting *a, const struct rewriting *b
 	int n = a->n_stages < b->n_stages ? a->n_stages : b->n_stages;
 
 	for (int i = 0; i < n; i++)
-		if (a->stages[i].pass != b->stages[i].pass || strcmp(a->stages[i].digest, b->stages[i].digest) != 0)
+		if (a->stages[i].pass != b->stages[i].pass ||
+		    strcmp(a->stages[i].digest, b->stages[i].digest) != 0)
 			return i;
 	return a->n_stages == b->n_stages ? -1 : n;
 }
@@ -601,7 +608,8 @@ static bool was_rewritten(const struct rewriting *t, const char *name)
 	return false;
 }
 
-/* Pins what became this node: itself by its name, or one beside it, since a pass may make more than one of one. */
+/* Pins what became this node: itself by its name, or one beside it, since a pass may make more than one of
+ * one. */
 static int pin_origin(struct work *w, const struct rewriting *t, int at, struct rg_error *err)
 {
 	const struct rg_graph *g = t->g;
@@ -625,7 +633,8 @@ static int pin_origin(struct work *w, const struct rewriting *t, int at, struct 
 }
 
 /* Pins where the nodes of `t` come from that `other` has not, or has in another way. */
-static int pin_others(struct work *w, const struct rewriting *t, const struct rewriting *other, struct rg_error *err)
+static int pin_others(struct work *w, const struct rewriting *t, const struct rewriting *other,
+		      struct rg_error *err)
 {
 	const struct rg_graph *a = t->g, *b = other->g;
 	struct named *names = sort_names(b, err);
@@ -696,7 +705,8 @@ static int fix_what_matters(struct work *w, const struct rewriting *a, struct rg
 		s->v[i].second = s->v[i].fixed ? s->v[i].first : second[i];
 	stage = -1;
 	if (!rc && any_varies(w))
-		rc = can_be_taken(w, true, err) ? compare_second(w, a, &stage, &pass, err) : (stage = 0, err->code);
+		rc = can_be_taken(w, true, err) ? compare_second(w, a, &stage, &pass, err)
+						: (stage = 0, err->code);
 	for (int i = 0; i < s->n && !rc && stage >= 0; i++) {
 		s->v[i].second = s->v[i].first;
 		s->v[i].why = s->v[i].fixed ? s->v[i].why : "what was rewritten depends on it, with others";
@@ -748,7 +758,8 @@ static int settle(struct work *w, struct rewriting *a, struct rg_error *err)
 			return fix_what_matters(w, a, err);
 		rewriting_free(a);
 		if (stage == 0 && w->keep_branches) {
-			rg_error_set(err, RG_ENOTSUP_MODEL, "the model is another one at other sizes, before anything is "
+			rg_error_set(err, RG_ENOTSUP_MODEL,
+				     "the model is another one at other sizes, before anything is "
 				     "rewritten");
 			return rg_error_hint(err, "use --level 0");
 		}
@@ -758,8 +769,10 @@ static int settle(struct work *w, struct rewriting *a, struct rg_error *err)
 		}
 		rc = pin_dependent(w, stage, &found, err);
 		if (!rc && !found)
-			rc = leave_out(w, pass, "what it rewrites depends on sizes that the file leaves open; --shape "
-						"or --dim fix them", err);
+			rc = leave_out(w, pass,
+				       "what it rewrites depends on sizes that the file leaves open; --shape "
+				       "or --dim fix them",
+				       err);
 		if (rc)
 			return rc;
 	}
@@ -785,9 +798,11 @@ static int tell_wrong(const struct rewriting *t, const struct rg_pass *pass, str
 		snprintf(off, sizeof(off), "is off by %.2g of its largest number", d->off);
 	else
 		snprintf(off, sizeof(off), "is another one");
-	rg_error_set(err, -EDOM, "pass '%s' changes what the model computes: taking '%.80s' (%.40s) into '%.80s', output "
-		     "'%.60s' %s (inputs: %s; allowed: %.2g)", pass->name, n ? n->node : "?", n ? n->op_type : "?",
-		     n ? n->into : "?", d->output, off, d->inputs, d->allowed);
+	rg_error_set(err, -EDOM,
+		     "pass '%s' changes what the model computes: taking '%.80s' (%.40s) into '%.80s', output "
+		     "'%.60s' %s (inputs: %s; allowed: %.2g)",
+		     pass->name, n ? n->node : "?", n ? n->op_type : "?", n ? n->into : "?", d->output, off,
+		     d->inputs, d->allowed);
 	return rg_error_hint(err, "nothing was written; --disable %s leaves the pass out", pass->name);
 }
 
@@ -870,8 +885,10 @@ static int prove_file(struct work *w, const char *path, bool second, struct rg_e
 	if (!rc)
 		rc = rg_proof_hold(proof, g, &d, err);
 	if (!rc && d.wrong) {
-		rg_error_set(err, -EDOM, "what was written computes something else: output '%.60s' is off by %.2g of its "
-			     "largest number (inputs: %s%s)", d.output, d.off, d.inputs, second ? "; other sizes" : "");
+		rg_error_set(err, -EDOM,
+			     "what was written computes something else: output '%.60s' is off by %.2g of its "
+			     "largest number (inputs: %s%s)",
+			     d.output, d.off, d.inputs, second ? "; other sizes" : "");
 		rc = rg_error_hint(err, "nothing was kept; --level 1 or --disable leave passes out");
 	}
 	w->r->worst = fmax(w->r->worst, d.worst);
@@ -1015,7 +1032,8 @@ static int make_room(struct work *w, struct rg_error *err)
 
 			for (int k = 0; k < rg_pass_count(); k++)
 				rg_str_printf(&names, "%s%s", k ? ", " : "", rg_pass_at(k)->name);
-			rg_error_set(err, RG_EUSAGE, "--disable %.60s: there is no such pass", w->o->disabled[i]);
+			rg_error_set(err, RG_EUSAGE, "--disable %.60s: there is no such pass",
+				     w->o->disabled[i]);
 			rg_error_hint(err, "one of: %s", rg_str_text(&names));
 			rg_str_free(&names);
 			return err->code;

@@ -27,8 +27,10 @@ static struct rg_attr floats_attr(const char *name, int n, const float *v)
 	return (struct rg_attr){ .name = name, .type = RG_ATTR_FLOATS, .count = n, .floats = v };
 }
 
-#define LIST(name, ...) ints_attr(name, sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), (int64_t[]){ __VA_ARGS__ })
-#define NUMBERS(name, ...) floats_attr(name, sizeof((float[]){ __VA_ARGS__ }) / sizeof(float), (float[]){ __VA_ARGS__ })
+#define LIST(name, ...)                                                                                      \
+	ints_attr(name, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
+#define NUMBERS(name, ...)                                                                                   \
+	floats_attr(name, sizeof((float[]){__VA_ARGS__}) / sizeof(float), (float[]){__VA_ARGS__})
 
 enum { N_ATTRS = 3 };
 
@@ -154,7 +156,8 @@ static void test_same(void **state)
 			got = run(g, &count_after);
 			assert_int_equal(count, count_after);
 			if (memcmp(want, got, (size_t)count * sizeof(*want)))
-				fail_msg("%s of opset %d means something else at %d", list[i].op, list[i].from, targets[t]);
+				fail_msg("%s of opset %d means something else at %d", list[i].op,
+					 list[i].from, targets[t]);
 			free(want);
 			free(got);
 			rg_graph_free(old);

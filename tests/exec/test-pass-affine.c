@@ -17,7 +17,8 @@
 
 enum { CHANNELS = 32 };
 
-static void random_floats(struct rg_graph *g, const char *name, const char *shape, int n, uint64_t seed, float low)
+static void random_floats(struct rg_graph *g, const char *name, const char *shape, int n, uint64_t seed,
+			  float low)
 {
 	uint64_t stream = rg_rng_stream(seed, name);
 	float *v = calloc((size_t)n, sizeof(*v));
@@ -30,10 +31,11 @@ static void random_floats(struct rg_graph *g, const char *name, const char *shap
 }
 
 /* y = Conv(x) of 32 channels with a window of 3x3 or 1x1. */
-static void make_conv(struct rg_graph *g, const char *x, const char *y, int group, bool wide, bool padded, bool bias,
-		      uint64_t seed)
+static void make_conv(struct rg_graph *g, const char *x, const char *y, int group, bool wide, bool padded,
+		      bool bias, uint64_t seed)
 {
-	struct rg_attr attrs[2] = { int_attr("group", group), ints_attr("pads", 4, INTS(padded, 0, padded, padded)) };
+	struct rg_attr attrs[2] = {int_attr("group", group),
+				   ints_attr("pads", 4, INTS(padded, 0, padded, padded))};
 	int per_group = CHANNELS / group, area = wide ? 9 : 1;
 	char w[32], b[32], shape[32], in[100];
 
@@ -76,7 +78,8 @@ static struct rg_graph *make_net(uint64_t seed)
 {
 	static const int groups[] = { 1, 4, CHANNELS };
 	uint64_t stream = rg_rng_stream(seed, "affine");
-	int length = 1 + (int)rg_rng_integer(stream, 0, 0, 3), group = groups[rg_rng_integer(stream, 1, 0, 2)];
+	int length = 1 + (int)rg_rng_integer(stream, 0, 0, 3),
+	    group = groups[rg_rng_integer(stream, 1, 0, 2)];
 	bool wide = rg_rng_integer(stream, 2, 0, 1), padded = rg_rng_integer(stream, 3, 0, 1);
 	struct rg_graph *g = make_graph();
 	char from[16] = "b", to[16];
@@ -86,7 +89,8 @@ static struct rg_graph *make_net(uint64_t seed)
 	make_node(g, "HardSwish", "a", "b");
 	for (int i = 0; i < length; i++) {
 		snprintf(to, sizeof(to), "c%d", i);
-		make_affine(g, from, to, (int)rg_rng_integer(stream, 10 + (uint64_t)i, 0, 4), seed + (uint64_t)i);
+		make_affine(g, from, to, (int)rg_rng_integer(stream, 10 + (uint64_t)i, 0, 4),
+			    seed + (uint64_t)i);
 		strcpy(from, to);
 	}
 	make_conv(g, from, "y", group, wide, padded, seed & 1, seed + 50);
@@ -152,7 +156,8 @@ static int compare(uint64_t seed, const char *only)
 		largest = fmaxf(largest, fabsf(want[i]));
 	for (int i = 0; i < n; i++)
 		if (!(fabsf(got[i] - want[i]) <= 2e-5f * largest))
-			fail_msg("seed %d, %s: output %d is %.9g, not %.9g", (int)seed, only, i, (double)got[i], (double)want[i]);
+			fail_msg("seed %d, %s: output %d is %.9g, not %.9g", (int)seed, only, i,
+				 (double)got[i], (double)want[i]);
 	free(want);
 	free(got);
 	rg_pass_log_free(&log);
@@ -214,7 +219,8 @@ static int count_type(const struct rg_graph *g, const char *op_type)
 
 static void test_blocked(void **state)
 {
-	static const struct planted padded = { "MA", .wide = true, .padded = true, .reader = true }, norm = { "B" };
+	static const struct planted padded = {"MA", .wide = true, .padded = true, .reader = true},
+				    norm = {"B"};
 	static const struct rg_plan_options po = { .lanes = 1 };
 	struct rg_pass_options o = { .level = 3 };
 	struct rg_error err = RG_ERROR_INIT;

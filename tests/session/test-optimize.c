@@ -196,7 +196,8 @@ static struct rg_graph *load(const char *path)
 
 static void test_rewrites(void **state)
 {
-	const char *model = swish_model(3), *out = folder_path("out.onnx"), *again = folder_path("again.onnx");
+	const char *model = swish_model(3), *out = folder_path("out.onnx"),
+		   *again = folder_path("again.onnx");
 	struct rg_optimize_options o = options(model, 2);
 	struct rg_optimized *r;
 	struct rg_graph *g;
@@ -280,7 +281,8 @@ static void test_broken_pass(void **state)
 	assert_int_equal(rg_session_optimize(&o, out, &r, &err), -EDOM);
 	rg_pass_inject(NULL);
 	assert_null(r);
-	if (!strstr(err.message, "abs-is-nothing") || !strstr(err.message, "'n:c'") || !strstr(err.message, "output 'y'"))
+	if (!strstr(err.message, "abs-is-nothing") || !strstr(err.message, "'n:c'") ||
+	    !strstr(err.message, "output 'y'"))
 		fail_msg("%s", err.message);
 	assert_non_null(strstr(err.hint, "--disable abs-is-nothing"));
 	assert_int_equal(access(out, F_OK), -1);
