@@ -34,6 +34,23 @@ void rg_cost_as(const struct rg_cost_in *c, struct rg_cost *out, const char *op_
 		op->cost(&standard, out);
 }
 
+int rg_infer_conv_sum(struct rg_infer *c, struct rg_error *err)
+{
+	int rc = rg_infer_as(c, "Conv", 11, err);
+	struct rg_window w;
+	struct rg_shape out;
+
+	if (!rc)
+		rc = rg_infer_like(c, 3, 0, err);
+	if (rc || !rg_infer_in(c, 3))
+		return rc;
+	rc = rg_window_conv(c->node, &c->in[0]->shape, &c->in[1]->shape, &w, err);
+	if (rc)
+		return rc;
+	rg_window_out_shape(&w, &out);
+	return rg_infer_shape_is(c, 3, &out, err);
+}
+
 /* ---- activations ---- */
 
 static const struct {

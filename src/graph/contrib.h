@@ -20,6 +20,9 @@
 int rg_infer_as(struct rg_infer *c, const char *op_type, int version, struct rg_error *err);
 void rg_cost_as(const struct rg_cost_in *c, struct rg_cost *out, const char *op_type, int version);
 
+/* A convolution whose input 3, if it has one, is added to its result and has its type and shape. */
+int rg_infer_conv_sum(struct rg_infer *c, struct rg_error *err);
+
 /* ---- activations behind a convolution or a product ---- */
 
 enum rg_activation_kind {

@@ -12,7 +12,6 @@
 #include "graph/contrib.h"
 #include "graph/op-families.h"
 #include "graph/op-types.h"
-#include "graph/window.h"
 
 #define SET_F16_TO_64 (RG_BIT(RG_F32) | RG_BIT(RG_F64) | RG_BIT(RG_F16))
 
@@ -47,8 +46,6 @@ static int check_bias(struct rg_infer *c, int i, struct rg_error *err)
 static int infer_conv(struct rg_infer *c, struct rg_error *err)
 {
 	struct rg_activation act;
-	struct rg_window w;
-	struct rg_shape out;
 	const char *bad = rg_conv_activation(c->node, &act);
 	int rc;
 
@@ -56,17 +53,7 @@ static int infer_conv(struct rg_infer *c, struct rg_error *err)
 		return rg_error_set(err, RG_ENOTSUP_MODEL, "%s: %s ('%.40s')", c->node->op_type, bad,
 				    rg_node_string(c->node, "activation", ""));
 	rc = rg_infer_type(c, 0, SET_F16_TO_64, err);
-	if (!rc)
-		rc = rg_infer_as(c, "Conv", 11, err);
-	if (!rc)
-		rc = rg_infer_like(c, 3, 0, err);
-	if (rc || !rg_infer_in(c, 3))
-		return rc;
-	rc = rg_window_conv(c->node, &c->in[0]->shape, &c->in[1]->shape, &w, err);
-	if (rc)
-		return rc;
-	rg_window_out_shape(&w, &out);
-	return rg_infer_shape_is(c, 3, &out, err);
+	return rc ? rc : rg_infer_conv_sum(c, err);
 }
 
 static void cost_conv(const struct rg_cost_in *c, struct rg_cost *out)

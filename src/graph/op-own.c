@@ -10,7 +10,6 @@
 
 #include "graph/op-families.h"
 #include "graph/op-types.h"
-#include "graph/window.h"
 
 const char *rg_own_finish(const struct rg_node *node, struct rg_finish *out)
 {
@@ -53,20 +52,8 @@ static void finish_cost(const struct rg_cost_in *c, struct rg_cost *out)
 static int infer_conv(struct rg_infer *c, struct rg_error *err)
 {
 	int rc = check_finish(c, err);
-	struct rg_window w;
-	struct rg_shape out;
 
-	if (!rc)
-		rc = rg_infer_as(c, "Conv", 11, err);
-	if (!rc)
-		rc = rg_infer_like(c, 3, 0, err);
-	if (rc || !rg_infer_in(c, 3))
-		return rc;
-	rc = rg_window_conv(c->node, &c->in[0]->shape, &c->in[1]->shape, &w, err);
-	if (rc)
-		return rc;
-	rg_window_out_shape(&w, &out);
-	return rg_infer_shape_is(c, 3, &out, err);
+	return rc ? rc : rg_infer_conv_sum(c, err);
 }
 
 static void cost_conv(const struct rg_cost_in *c, struct rg_cost *out)
