@@ -197,7 +197,7 @@ static int join(struct embedder *e, int node, struct rg_error *err)
 	int64_t at = 0;
 	int *roots, joined = 0;
 
-	if (!in_arena(p, n->out[0]) || !rg_parts_join(p->graph, n))
+	if (n->n_out < 1 || n->out[0] < 0 || !in_arena(p, n->out[0]) || !rg_parts_join(p->graph, n))
 		return 0;
 	roots = rg_calloc((size_t)n->n_in, sizeof(*roots));
 	if (!roots)

@@ -305,6 +305,26 @@ plain:
 	return g;
 }
 
+/* An output 0 that nobody wants is no memory to join anything in (found by fuzzing). */
+static struct rg_graph *make_absent_output(uint64_t seed)
+{
+	struct rg_attr size = int_attr("hidden_size", 2);
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "1x3x2");
+	random_floats(g, "w", "1x6x2", 12, seed, -0.5f);
+	random_floats(g, "r", "1x6x2", 12, seed, -0.5f);
+	make_node_attrs(g, "GRU", "x,w,r", ",h", 1, &size);
+	make_output(g, "h");
+	make_finish(g);
+	return g;
+}
+
+static void test_absent_output(void **state)
+{
+	assert_int_equal(compare(make_absent_output, 1, 3, 0, NULL), 0);
+}
+
 static void test_random(void **state)
 {
 	int saved = 0;
@@ -332,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_input_cut),
 		cmocka_unit_test(test_joins),
 		cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_absent_output),
 		cmocka_unit_test(test_random),
 	};
 
