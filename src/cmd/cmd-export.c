@@ -19,8 +19,9 @@ int rg_cmd_export(struct rg_args *a, struct rg_error *err)
 		rg_error_hint(err, "for example  ridge export builtin:resnet50 -o resnet50.onnx");
 		return rg_cmd_exit_code(err);
 	}
-	if (!a->output) {
-		rg_error_set(err, RG_EUSAGE, "export needs -o FILE.onnx");
+	if (!a->output || strcmp(a->output, "-") == 0) {
+		rg_error_set(err, RG_EUSAGE, "export needs -o FILE.onnx%s",
+			     a->output ? ": a model is not for the terminal" : "");
 		rg_error_hint(err, "for example  ridge export %s -o %s.onnx", name, name + strlen("builtin:"));
 		return rg_cmd_exit_code(err);
 	}

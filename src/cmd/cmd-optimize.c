@@ -35,8 +35,9 @@ int rg_cmd_optimize(struct rg_args *a, struct rg_error *err)
 					 .disabled = a->disabled, .opset = a->opset, .verify = a->verify };
 	struct rg_optimized *r = NULL;
 
-	if (!a->output) {
-		rg_error_set(err, RG_EUSAGE, "optimize needs -o FILE.onnx");
+	if (!a->output || strcmp(a->output, "-") == 0) {
+		rg_error_set(err, RG_EUSAGE, "optimize needs -o FILE.onnx%s",
+			     a->output ? ": a model is not for the terminal" : "");
 		rg_error_hint(err, "for example  ridge optimize %.100s -o optimized.onnx", a->positional[0]);
 		return rg_cmd_exit_code(err);
 	}

@@ -167,6 +167,8 @@ int rg_cmd_plan_memory(struct rg_args *a, struct rg_error *err)
 		not_with_csv("--format", "offsets are printed as CSV", err);
 	else if (a->csv && a->planner != RG_PLANNER_RIDGE)
 		not_with_csv("--planner", "the file gives the alignment; --strategy greedy-size places like tflm", err);
+	else if (a->csv && a->session.order_for_memory)
+		not_with_csv("--order", "the file says when each buffer lives; --order is for a MODEL", err);
 	else if (a->csv)
 		plan_csv(a, err);
 	else if (a->n_positional)

@@ -2,8 +2,11 @@
 #include "session/optimize.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -15,6 +18,25 @@
 
 /* Models of this opset run where most people deploy. */
 enum { USUAL_OPSET = 17 };
+
+/* The file that is written for `path`: behind a link, what it leads to. A rename would replace a device
+ * or a pipe (/dev/null, say) instead of writing to it, so those are refused, before there is work. */
+static int find_place(const char *path, char place[PATH_MAX], struct rg_error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		rg_error_set(err, RG_EUSAGE, "%s is %s, not a file", path,
+			     S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe");
+		return rg_error_hint(err, "a model is written to a file: -o FILE.onnx");
+	}
+	if (realpath(path, place))
+		return 0;
+	if (snprintf(place, PATH_MAX, "%s", path) < PATH_MAX)
+		return 0;
+	rg_error_set(err, -ENAMETOOLONG, "%.60s...: the path is longer than %d", path, PATH_MAX);
+	return rg_error_hint(err, "name another place with -o FILE.onnx");
+}
 
 static int write_graph(struct work *w, struct rg_graph *g, const char *path, struct rg_error *err)
 {
@@ -140,6 +162,7 @@ int rg_session_optimize(const struct rg_optimize_options *o, const char *path, s
 {
 	struct rg_optimized *r = rg_calloc(1, sizeof(*r));
 	struct work w = { .o = o, .r = r };
+	char place[PATH_MAX];
 
 	*out = NULL;
 	if (!r)
@@ -148,8 +171,8 @@ int rg_session_optimize(const struct rg_optimize_options *o, const char *path, s
 	r->arena = rg_arena_new();
 	if (!r->arena)
 		rg_error_nomem(err, sizeof(*r));
-	else
-		optimize(&w, path, err);
+	else if (!find_place(path, place, err))
+		optimize(&w, place, err);
 	rg_free(w.bound);
 	rg_open_sizes_free(&w.sizes);
 	rg_free(w.out);

@@ -66,7 +66,8 @@ struct rg_optimized {
 
 /*
  * Reads o->session.model, rewrites it and writes it to `path`, which is replaced only
- * when all went well. RG_EUSAGE: bindings that fit nothing, or a pass that does not exist.
+ * when all went well; of a link, the file that it leads to. RG_EUSAGE: bindings that fit
+ * nothing, a pass that does not exist, or a path that is a folder, a device or a pipe.
  * -EDOM: a pass changed what the model computes; the message names it, the node and
  * the output, and nothing is written. RG_ENOTSUP_MODEL: what cannot be written.
  */
