@@ -344,8 +344,7 @@ static bool is_input(const struct rg_graph *g, const char *name)
 	return false;
 }
 
-/* An option for an input that the model does not have is a typing error. */
-static int check_names(const struct rg_graph *g, const struct rg_session_options *o, struct rg_error *err)
+int rg_inputs_check_names(const struct rg_graph *g, const struct rg_session_options *o, struct rg_error *err)
 {
 	const char *bad = NULL, *option = "--input";
 	char list[300] = "";
@@ -394,7 +393,7 @@ int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o,
 {
 	struct rg_tensor *t;
 	const char **use;
-	int rc = check_names(g, o, err);
+	int rc = rg_inputs_check_names(g, o, err);
 
 	if (rc)
 		return rc;

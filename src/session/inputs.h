@@ -15,6 +15,8 @@
  * (static storage). */
 int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o,
 		   struct rg_tensor **out, const char ***uses, struct rg_error *err);
+/* RG_EUSAGE: an option for an input that the model does not have, which is a typing error. */
+int rg_inputs_check_names(const struct rg_graph *g, const struct rg_session_options *o, struct rg_error *err);
 /* The file given for an input, type and shape as the file says. */
 int rg_inputs_read(const struct rg_value *input, const char *path, struct rg_tensor *out, struct rg_error *err);
 void rg_inputs_free(struct rg_tensor *t, int n, const char **uses);

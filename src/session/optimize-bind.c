@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "compile/fold.h"
 #include "models/onnx.h"
+#include "session/inputs.h"
+#include "session/prepare.h"
 #include "session/suggest.h"
 
 #define BUILTIN "builtin:"
@@ -59,6 +61,40 @@ static int remember_bound(struct work *w, const struct rg_graph *g, struct rg_er
 	return rg_open_sizes_find(g, w->r->arena, &w->sizes, err);
 }
 
+static bool has_file(const struct rg_session_options *o, const char *name, struct rg_input_file *file)
+{
+	for (int i = 0; i < o->n_inputs; i++)
+		if (strcmp(o->inputs[i].name, name) == 0) {
+			*file = o->inputs[i];
+			return true;
+		}
+	return false;
+}
+
+/* A file holds an input of one size: where it has another here, values are made from the seed instead. */
+int rg_optimize_proof_new(const struct work *w, const struct rg_graph *g, bool seeded_only, struct rg_proof **out,
+			  struct rg_error *err)
+{
+	struct rg_session_options o = w->o->session;
+	struct rg_input_file *files = rg_calloc((size_t)g->n_inputs + 1, sizeof(*files));
+	int n = 0, rc;
+
+	*out = NULL;
+	if (!files)
+		return rg_error_nomem(err, (size_t)g->n_inputs * sizeof(*files));
+	for (int i = 0; i < g->n_inputs; i++) {
+		const struct rg_value *v = &g->values[g->inputs[i]];
+
+		if (rg_shape_equal(&v->shape, &w->bound[i]) && has_file(&o, v->name, &files[n]))
+			n++;
+	}
+	o.inputs = files;
+	o.n_inputs = n;
+	rc = rg_proof_new(g, &o, seeded_only, out, err);
+	rg_free(files);
+	return rc;
+}
+
 static bool has_dynamic(const struct rg_graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++)
@@ -74,7 +110,7 @@ bool rg_optimize_can_take(const struct work *w, bool second, struct rg_error *er
 	struct rg_proof *proof = NULL;
 	struct rg_graph *g = NULL;
 	bool good = !err->code && !rg_optimize_open(w, second, &g, &why) &&
-		    !rg_proof_new(g, &w->o->session, true, &proof, &why) &&
+		    !rg_optimize_proof_new(w, g, true, &proof, &why) &&
 		    !rg_fold_graph(g, rg_optimize_plan_options(w, &po), &why) &&
 		    !(has_dynamic(g) && rg_proof_record(proof, g, &why));
 
@@ -88,7 +124,7 @@ bool rg_optimize_can_take(const struct work *w, bool second, struct rg_error *er
 /* Sizes that the person left open, as an example has them. w->r->model is bound to them. */
 static int bind_example(struct work *w, struct rg_error *err)
 {
-	const struct rg_bindings *given = &w->o->session.bindings;
+	const struct rg_bindings *given = &w->given;
 	struct rg_graph *g = w->r->model->graph;
 	struct rg_bindings example = { 0 };
 	const struct rg_example_sizes *sizes;
@@ -121,9 +157,14 @@ static int bind_example(struct work *w, struct rg_error *err)
 int rg_optimize_find_sizes(struct work *w, struct rg_error *err)
 {
 	struct rg_model *m = w->r->model;
-	int rc = rg_model_bind(m, &w->o->session.bindings, err), at = 0;
+	int rc = rg_inputs_check_names(m->graph, &w->o->session, err), at = 0;
 	char text[160];
 
+	if (!rc)
+		rc = rg_prepare_shapes(&w->o->session, m->graph, &w->given, err);
+	if (rc)
+		return rc;
+	rc = rg_model_bind(m, &w->given, err);
 	w->r->sizes_given = !rc && (w->o->session.bindings.n_shapes || w->o->session.bindings.n_dims);
 	if (!rc)
 		rc = remember_bound(w, m->graph, err);

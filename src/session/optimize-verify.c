@@ -74,7 +74,7 @@ static int make_proof(const struct work *w, bool second, struct rg_proof **out, 
 
 	*out = NULL;
 	if (!rc)
-		rc = rg_proof_new(g, &w->o->session, false, out, err);
+		rc = rg_optimize_proof_new(w, g, false, out, err);
 	if (!rc)
 		rc = rg_fold_graph(g, rg_optimize_plan_options(w, &po), err);
 	if (!rc)

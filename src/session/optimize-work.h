@@ -22,6 +22,7 @@ struct work {
 	const struct rg_optimize_options *o;
 	struct rg_optimized *r;
 	struct rg_open_sizes sizes;
+	struct rg_bindings given;   /* by the person, shapes of input files among them; shapes are ours */
 	struct rg_shape *bound;     /* of every input, at the first sizes */
 	bool keep_branches;
 	int n_out;
@@ -66,6 +67,9 @@ const struct rg_plan_options *rg_optimize_plan_options(const struct work *w, str
 /* Reads the model once more, bound to its first sizes or its second. *out is NULL before; the caller frees
  * it, also on failure. */
 int rg_optimize_open(const struct work *w, bool second, struct rg_graph **out, struct rg_error *err);
+/* rg_proof_new of a graph at its first sizes or its second. */
+int rg_optimize_proof_new(const struct work *w, const struct rg_graph *g, bool seeded_only, struct rg_proof **out,
+			  struct rg_error *err);
 /* Whether the model takes these sizes: shapes fit, and where not all are known before, it runs. Sets err only
  * where memory is out or a person has had enough. */
 bool rg_optimize_can_take(const struct work *w, bool second, struct rg_error *err);

@@ -173,6 +173,7 @@ int rg_session_optimize(const struct rg_optimize_options *o, const char *path, s
 		rg_error_nomem(err, sizeof(*r));
 	else if (!find_place(path, place, err))
 		optimize(&w, place, err);
+	rg_free(w.given.shapes);
 	rg_free(w.bound);
 	rg_open_sizes_free(&w.sizes);
 	rg_free(w.out);

@@ -84,19 +84,25 @@ static int shapes_from_files(const struct rg_session_options *o, const struct rg
 	return 0;
 }
 
-/* What was given on the command line, and the shapes of input files. */
-static int bind(const struct rg_session_options *o, struct rg_model *m, struct rg_error *err)
+int rg_prepare_shapes(const struct rg_session_options *o, const struct rg_graph *g, struct rg_bindings *b,
+		      struct rg_error *err)
 {
 	const struct rg_bindings *given = &o->bindings;
-	struct rg_bindings b = *given;
-	int rc;
 
-	b.shapes = rg_calloc((size_t)given->n_shapes + (size_t)o->n_inputs + 1, sizeof(*b.shapes));
-	if (!b.shapes)
-		return rg_error_nomem(err, (size_t)given->n_shapes * sizeof(*b.shapes));
+	*b = *given;
+	b->shapes = rg_calloc((size_t)given->n_shapes + (size_t)o->n_inputs + 1, sizeof(*b->shapes));
+	if (!b->shapes)
+		return rg_error_nomem(err, (size_t)given->n_shapes * sizeof(*b->shapes));
 	for (int i = 0; i < given->n_shapes; i++)
-		b.shapes[i] = given->shapes[i];
-	rc = shapes_from_files(o, m->graph, &b, err);
+		b->shapes[i] = given->shapes[i];
+	return shapes_from_files(o, g, b, err);
+}
+
+static int bind(const struct rg_session_options *o, struct rg_model *m, struct rg_error *err)
+{
+	struct rg_bindings b;
+	int rc = rg_prepare_shapes(o, m->graph, &b, err);
+
 	if (!rc) {
 		rc = rg_model_bind(m, &b, err);
 		if (rc)

@@ -34,6 +34,10 @@ struct rg_prepared {
 /* On failure everything is released and *p is zero. */
 int rg_prepare(const struct rg_session_options *o, struct rg_prepared *p, struct rg_error *err);
 void rg_prepared_free(struct rg_prepared *p);
+/* Into *b: what was given on the command line, and the shapes of input files, for rg_model_bind. The caller
+ * frees b->shapes, also on failure; the rest is o's. */
+int rg_prepare_shapes(const struct rg_session_options *o, const struct rg_graph *g, struct rg_bindings *b,
+		      struct rg_error *err);
 /* SHA-256 over type, shape and bytes of every output, in order. -ENOMEM. */
 int rg_prepared_hash_outputs(struct rg_prepared *p, char hex[65], struct rg_error *err);
 

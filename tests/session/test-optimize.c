@@ -8,12 +8,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "compile/match.h"
+#include "models/npy.h"
 #include "models/onnx-write.h"
 #include "models/onnx.h"
 #include "session/optimize.h"
@@ -325,6 +327,37 @@ static void test_sizes(void **state)
 	rg_graph_free(g);
 }
 
+/* An input from a file gives the sizes that the model is rewritten at, odd ones here, and fixes none. */
+static void test_input_file(void **state)
+{
+	static float zeros[2 * 4 * 6 * 7];
+	const struct rg_tensor x = { .dtype = RG_F32, .shape = { 4, { 2, 4, 6, 7 } }, .data = zeros };
+	const char *model = swish_model(3), *out = folder_path("out.onnx");
+	struct rg_input_file file = { "x", folder_path("x.npy") };
+	struct rg_optimize_options o = options(model, 2);
+	struct rg_optimized *r;
+
+	assert_int_equal(rg_npy_write(file.path, &x, &err), 0);
+	o.session.n_inputs = 1;
+	o.session.inputs = &file;
+	o.verify = true;
+	r = optimize(&o, out);
+	assert_string_equal(r->sizes, "x=2x4x6x7");
+	assert_int_equal(r->n_fixed, 0);
+	assert_int_equal(r->after.steps, 4);
+	assert_true(r->verified);
+	rg_optimized_free(r);
+
+	r = NULL;
+	file.path = folder_path("nowhere.npy");
+	assert_int_equal(rg_session_optimize(&o, out, &r, &err), -ENOENT);
+	assert_non_null(strstr(err.where, "nowhere.npy"));
+	err = (struct rg_error)RG_ERROR_INIT;
+	file.name = "z";
+	assert_int_equal(rg_session_optimize(&o, out, &r, &err), RG_EUSAGE);
+	assert_non_null(strstr(err.message, "--input z"));
+}
+
 static void test_refused(void **state)
 {
 	static const char *const bad[] = { "no-such-pass" };
@@ -378,6 +411,7 @@ int main(void)
 		TEST(test_opset),
 		TEST(test_broken_pass),
 		TEST(test_sizes),
+		TEST(test_input_file),
 		TEST(test_refused),
 		TEST(test_allocation_failures),
 #undef TEST
