@@ -175,7 +175,8 @@ static void header(struct rg_str *out, const struct rg_memory *m, const char *mo
 		return;
 	rg_fmt_bytes(num[0], (double)m->capacity_bytes);
 	if (m->spill_step < 0) {
-		rg_str_printf(&s, "%s: everything fits, %s ~ are left", num[0],
+		rg_str_printf(&s, "%s: %s fits, %s ~ are left", num[0],
+			      m->n_dynamic ? "what is planned" : "everything",
 			      rg_fmt_bytes(num[1], (double)(m->capacity_bytes - m->height_bytes)));
 	} else {
 		rg_str_printf(&s, "%s: first spills at step %d of %d, '%s' (%s), by %s ~", num[0], m->spill_step,

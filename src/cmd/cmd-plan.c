@@ -153,6 +153,12 @@ static int plan_model(struct rg_args *a, struct rg_error *err)
 		rg_error_hint(err, m->bound_bytes > m->capacity_bytes ?
 				   "no placement fits: give smaller shapes, or another --optimize" :
 				   "another --strategy may fit: see the table");
+	} else if (err->code == 0 && m->capacity_bytes >= 0 && m->n_dynamic) {
+		rg_error_set(err, -ENODATA,
+			     "%s: whether all fits below %s is not known: %d of %d steps find their memory as they "
+			     "run", a->session.model, rg_fmt_bytes(num[0], (double)m->capacity_bytes), m->n_dynamic,
+			     m->n_steps);
+		rg_error_hint(err, "what is planned fits; --input may close shapes that depend on values");
 	}
 	rg_str_free(&out);
 	rg_memory_free(m);

@@ -136,7 +136,8 @@ const struct rg_cmd rg_cmds[] = {
 	 "lower bound. portfolio takes the lowest of greedy-lowest, greedy-lowest-back, greedy-size, greedy-size-best, greedy-birth and naive. The "
 	 "default of --csv is search with --capacity, else portfolio; that of a MODEL is portfolio, then search "
 	 "where that ends more than 1 % above the bound.\n"
-	 "The exit status is 0 only when all fits below the capacity, and 1 when it does not or no placement "
+	 "The exit status is 0 only when all fits below the capacity, and 1 when it does not, when steps find "
+	 "their memory as they run, so that it is not known, or no placement "
 	 "was found in time.",
 	 "ridge plan builtin:resnet50\n"
 	 "ridge plan det.onnx --shape x=1x3x640x640 --optimize 3 --capacity 16M\n"

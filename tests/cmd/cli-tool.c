@@ -127,9 +127,11 @@ static int write_forever(const char *path)
  *   unknown: an operator that is none   future: an opset that is not yet */
 static int write_onnx(const char *kind, const char *path)
 {
-	const int64_t dims[] = { 2, 3 };
+	const int64_t small[] = { 2, 3 }, large[] = { 20, 30 }, found[] = { 2, -2 };
 	bool named = strcmp(kind, "named") == 0, unnamed = strcmp(kind, "unnamed") == 0;
-	const char *op = strcmp(kind, "unknown") == 0 ? "Frobnicate" : "Relu";
+	bool nonzero = strcmp(kind, "nonzero") == 0; /* of more than a plan computes by itself */
+	const int64_t *dims = nonzero ? large : small;
+	const char *op = strcmp(kind, "unknown") == 0 ? "Frobnicate" : nonzero ? "NonZero" : "Relu";
 	struct wire g = { 0 }, n = wire_node(op, "x", NULL, "y"), v, m;
 	FILE *f = fopen(path, "wb");
 	bool good;
@@ -141,7 +143,9 @@ static int write_onnx(const char *kind, const char *path)
 	wire_str(&g, GRAPH_NAME, "g");
 	v = named || unnamed ? open_value("x", named ? "batch" : NULL) : wire_value("x", RG_F32, 2, dims);
 	wire_msg(&g, GRAPH_INPUT, &v);
-	v = named || unnamed ? open_value("y", named ? "batch" : NULL) : wire_value("y", RG_F32, 2, dims);
+	v = named || unnamed ? open_value("y", named ? "batch" : NULL) :
+	    nonzero	     ? wire_value("y", RG_I64, 2, found) :
+			       wire_value("y", RG_F32, 2, dims);
 	wire_msg(&g, GRAPH_OUTPUT, &v);
 	m = wire_model(8, strcmp(kind, "future") == 0 ? 999 : 13, &g);
 	good = fwrite(m.p, 1, m.len, f) == m.len;
