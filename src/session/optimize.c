@@ -147,6 +147,9 @@ static int optimize(struct work *w, const char *path, struct rg_error *err)
 		rc = rewrite_model(w, err);
 	if (!rc)
 		rc = rg_opset_raise(r->model->graph, 0, err);
+	if (rc == -EINVAL && !err->hint[0])
+		rg_error_hint(err, "the model does not fit together, or not with the given shapes: export it again, "
+				   "or change --shape and --dim");
 	if (rc)
 		return rg_error_at(err, "%s", w->o->session.model);
 	r->opset_after = rg_graph_opset(r->model->graph, "");
