@@ -44,6 +44,12 @@ static double over_bound(const struct rg_memory *m, int64_t bytes)
 	return m->bound_bytes > 0 ? (double)bytes / (double)m->bound_bytes : 1;
 }
 
+/* Every step that makes something finds its memory as it runs: what an arena would be is unknown, not 0. */
+static bool is_unknown(const struct rg_memory *m)
+{
+	return m->n_dynamic > 0 && m->n_buffers == 0;
+}
+
 /* ---- JSON and CSV ---- */
 
 static void json_buffer(struct rg_json *j, json_t *to, const struct rg_memory_buffer *q)
@@ -86,9 +92,9 @@ static int json(struct rg_str *out, const struct rg_memory *m, const char *model
 	rg_json_int(&j, j.root, "alignment_bytes", m->align_bytes);
 	rg_json_int(&j, j.root, "steps", m->n_steps);
 	rg_json_int(&j, j.root, "dynamic_steps", m->n_dynamic);
-	rg_json_int(&j, j.root, "arena_bytes", m->height_bytes);
-	rg_json_int(&j, j.root, "lower_bound_bytes", m->bound_bytes);
-	rg_json_num(&j, j.root, "ratio", over_bound(m, m->height_bytes));
+	rg_json_int(&j, j.root, "arena_bytes", is_unknown(m) ? -1 : m->height_bytes);
+	rg_json_int(&j, j.root, "lower_bound_bytes", is_unknown(m) ? -1 : m->bound_bytes);
+	rg_json_num(&j, j.root, "ratio", is_unknown(m) ? NAN : over_bound(m, m->height_bytes));
 	rg_json_text(&j, j.root, "order", m->reordered ? "memory" : "graph");
 	rg_json_int(&j, j.root, "graph_order_lower_bound_bytes",
 		    m->graph_order_bound_bytes > 0 ? m->graph_order_bound_bytes : -1);
@@ -153,9 +159,12 @@ static void header(struct rg_str *out, const struct rg_memory *m, const char *mo
 	if (strcmp(m->planner, "tflm") == 0)
 		rg_str_add(&s, ", inputs among them, scratch of ridge's kernels not");
 	line(out, st, "planner", &s);
-	rg_str_printf(&s, "%s ~ (%" PRId64 " bytes) by %s; %.4f times the lower bound, %s ~",
-		      rg_fmt_bytes(num[0], (double)m->height_bytes), m->height_bytes, m->made_by,
-		      over_bound(m, m->height_bytes), rg_fmt_bytes(num[1], (double)m->bound_bytes));
+	if (is_unknown(m))
+		rg_str_add(&s, "- (nothing is planned)");
+	else
+		rg_str_printf(&s, "%s ~ (%" PRId64 " bytes) by %s; %.4f times the lower bound, %s ~",
+			      rg_fmt_bytes(num[0], (double)m->height_bytes), m->height_bytes, m->made_by,
+			      over_bound(m, m->height_bytes), rg_fmt_bytes(num[1], (double)m->bound_bytes));
 	line(out, st, "arena", &s);
 	if (m->graph_order_bound_bytes > 0) {
 		if (m->reordered)
