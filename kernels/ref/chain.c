@@ -44,7 +44,7 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 /* Where value `v` of the body is. */
 static void *find(const struct rg_call *c, const struct rg_graph *body, int v)
 {
-	char *at = c->scratch;
+	size_t at = 0;
 
 	if (v == body->outputs[0])
 		return c->out[0].data;
@@ -53,7 +53,7 @@ static void *find(const struct rg_call *c, const struct rg_graph *body, int v)
 			return c->in[i].data;
 	for (int i = 0; i < body->n_nodes && body->nodes[i].out[0] != v; i++)
 		at += room(&body->values[body->nodes[i].out[0]]);
-	return at;
+	return c->scratch ? (char *)c->scratch + at : NULL; /* values without elements take no room */
 }
 
 static int run(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
