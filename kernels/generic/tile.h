@@ -110,11 +110,18 @@ static void rg_tile_store_part(const struct rg_tile *t, const float *sum, int64_
 	_Pragma("GCC unroll 12") for (int r = 0; r < (ROWS); r++) \
 		_Pragma("GCC unroll 2") for (int v = 0; v < (VECS); v++)
 
-/* To [low, high]; NaN compares false and stays. */
+/* To [low, high]; NaN compares false and stays. The instructions give their second operand then, which compilers
+ * do not use for a choice by a mask. */
 RG_INLINE rg_vec rg_vec_clip(rg_vec v, rg_vec low, rg_vec high)
 {
+#if defined(RG_GENERIC_AVX512)
+	return (rg_vec)_mm512_min_ps((__m512)high, _mm512_max_ps((__m512)low, (__m512)v));
+#elif defined(RG_GENERIC_AVX2)
+	return (rg_vec)_mm256_min_ps((__m256)high, _mm256_max_ps((__m256)low, (__m256)v));
+#else
 	v = rg_vec_pick(low > v, low, v);
 	return rg_vec_pick(high < v, high, v);
+#endif
 }
 
 /* Stage by stage, so that each choice is one branch for the whole tile. */

@@ -299,12 +299,8 @@ static void turn_out(const struct job *j, const float *sums, int64_t step, int64
 			transform_out(half + r * IN, 1, y + r * OUT, 1);
 			for (int k = 0; k < OUT; k++) {
 				y[r * OUT + k] += bias;
-				if (j->e.clip && !j->residual) {
-					rg_vec low = rg_vec_all(j->e.low), high = rg_vec_all(j->e.high), *v = &y[r * OUT + k];
-
-					*v = rg_vec_pick(low > *v, low, *v); /* NaN compares false and stays */
-					*v = rg_vec_pick(high < *v, high, *v);
-				}
+				if (j->e.clip && !j->residual)
+					y[r * OUT + k] = rg_vec_clip(y[r * OUT + k], rg_vec_all(j->e.low), rg_vec_all(j->e.high));
 			}
 		}
 		if (j->e.finish && !j->residual)
