@@ -3,6 +3,8 @@
 
 #include "graph/own.h"
 
+_Static_assert((int)RG_CHAIN_MAX_IN == (int)RG_EW_MAX_IN, "what the operator takes is what a program takes");
+
 static struct rg_tensor type_of(const struct rg_graph *g, int value)
 {
 	struct rg_tensor t = { 0 };

@@ -3,8 +3,6 @@
 #include "kernels/ref/ref.h"
 #include "kernels/tables.h"
 
-enum { MAX_IN = 8 };
-
 static size_t room(const struct rg_value *v)
 {
 	int64_t bytes = rg_tensor_bytes(v->dtype, &v->shape);
@@ -14,7 +12,7 @@ static size_t room(const struct rg_value *v)
 
 static const struct rg_kernel *reference(const struct rg_node *n)
 {
-	const struct rg_kernel *k = n->n_in <= MAX_IN && n->n_out == 1 ? rg_kernel_find(n->domain, n->op_type, "ref") : NULL;
+	const struct rg_kernel *k = n->n_in <= RG_CHAIN_MAX_IN && n->n_out == 1 ? rg_kernel_find(n->domain, n->op_type, "ref") : NULL;
 
 	return k && !k->scratch_bytes && !k->prepared_bytes ? k : NULL;
 }
@@ -63,7 +61,7 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 
 	for (int i = 0; i < body->n_nodes && !rc; i++) {
 		const struct rg_node *n = &body->nodes[i];
-		struct rg_tensor in[MAX_IN] = { { 0 } }, out = { 0 };
+		struct rg_tensor in[RG_CHAIN_MAX_IN] = { { 0 } }, out = { 0 };
 		struct rg_call part = { .node = n, .in = in, .out = &out };
 
 		for (int k = 0; k < n->n_in; k++) {

@@ -6,11 +6,11 @@
 
 #include "base/alloc.h"
 
-int rg_affine_init(struct rg_affine *a, int64_t channels, struct rg_error *err)
+int rg_affine_init(struct rg_affine *a, int64_t channels, bool last, struct rg_error *err)
 {
 	size_t n = (size_t)channels;
 
-	*a = (struct rg_affine){ channels, rg_calloc(n, sizeof(double)), rg_calloc(n, sizeof(double)),
+	*a = (struct rg_affine){ channels, last, rg_calloc(n, sizeof(double)), rg_calloc(n, sizeof(double)),
 				 rg_calloc(n, sizeof(double)), rg_calloc(n, sizeof(double)) };
 	if (!a->f || !a->s || !a->f_before || !a->s_before) {
 		rg_affine_free(a);
@@ -60,17 +60,15 @@ static enum rg_decline apply_batchnorm(const struct rg_match *m, const struct rg
 	return RG_DECLINE_NONE;
 }
 
-/* Whether a constant is one number, or one a channel of an output of this rank: elements from one
- * channel to the next, 0 or 1; -1: neither. */
-static int channel_step(const struct rg_shape *s, int rank, int64_t channels)
+int rg_affine_step(const struct rg_affine *a, const struct rg_shape *s, int rank)
 {
-	int at = s->rank - (rank - 1); /* the dimension that meets the channels */
+	int at = s->rank - (a->last ? 1 : rank - 1); /* the dimension that meets the channels */
 
 	if (s->rank > rank)
 		return -1;
 	if (rg_shape_count(s) == 1)
 		return 0;
-	return at >= 0 && s->dim[at] == channels && rg_shape_count(s) == channels ? 1 : -1;
+	return at >= 0 && s->dim[at] == a->channels && rg_shape_count(s) == a->channels ? 1 : -1;
 }
 
 static enum rg_decline apply_constant(const struct rg_match *m, const struct rg_node *n, int from,
@@ -81,9 +79,11 @@ static enum rg_decline apply_constant(const struct rg_match *m, const struct rg_
 	int64_t count;
 	const float *v = rg_match_floats(g, other, &count);
 
-	step = v ? channel_step(&g->values[other].shape, g->values[from].shape.rank, c->channels) : -1;
+	step = v ? rg_affine_step(c, &g->values[other].shape, g->values[from].shape.rank) : -1;
 	if (step < 0)
 		return v ? RG_DECLINE_BROADCASTING : RG_DECLINE_NOT_CONSTANT;
+	if (n->in[0] != from && (n->op_type[0] == 'D' || n->op_type[0] == 'S'))
+		return RG_DECLINE_ATTRIBUTE;
 	for (int64_t i = 0; i < c->channels; i++) {
 		double x = (double)v[step * i];
 

@@ -10,12 +10,16 @@
 
 struct rg_affine {
 	int64_t channels;
+	bool last;                  /* channels are the last dimension, else the second one */
 	double *f, *s;              /* one a channel; 1 and 0 at the beginning */
 	double *f_before, *s_before; /* before the node that was taken last */
 };
 
-int rg_affine_init(struct rg_affine *a, int64_t channels, struct rg_error *err);
+int rg_affine_init(struct rg_affine *a, int64_t channels, bool last, struct rg_error *err);
 void rg_affine_free(struct rg_affine *a);
+/* Whether a constant of this shape is one number, or one a channel of a value of this rank: elements from one
+ * channel to the next, 0 or 1; -1: neither. */
+int rg_affine_step(const struct rg_affine *a, const struct rg_shape *s, int rank);
 /* Puts node `at`, which reads value `from`, behind what there is; or leaves that as it is and says why. */
 enum rg_decline rg_affine_take(const struct rg_match *m, int at, int from, struct rg_affine *a);
 

@@ -97,7 +97,7 @@ static int look_at(struct rg_match *m, int value, struct rg_error *err)
 	if (n == 0 || (n == 1 && rg_match_is(m, chain[0], "BatchNormalization")) || v->dtype != RG_F32 ||
 	    v->shape.rank != 4 || v->shape.dim[1] <= 0 || v->shape.dim[1] % BLOCK || !is_blocked(m, x))
 		return 0;
-	rc = rg_affine_init(&a, v->shape.dim[1], err);
+	rc = rg_affine_init(&a, v->shape.dim[1], false, err);
 	if (rc)
 		return rc;
 	if (!rg_affine_gather(m, chain, n, &a, &x))

@@ -261,6 +261,6 @@ const struct rg_pass rg_pass_chain = {
 	.name = "chain",
 	.what = "elementwise operators that read each other into one step over pieces that stay in L1",
 	.level = 3,
-	.internal = true,
+	.own_only = "it makes operators that only ridge's own executor knows",
 	.run = run,
 };

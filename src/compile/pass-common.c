@@ -274,5 +274,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_common = {
-	"common", "constants and nodes that are there twice", 1, run, false
+	.name = "common",
+	.what = "constants and nodes that are there twice",
+	.level = 1,
+	.run = run,
 };

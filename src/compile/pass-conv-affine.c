@@ -157,7 +157,7 @@ static int look_at(struct rg_match *m, int at, struct rg_error *err)
 		return 0;
 	if (!find_channels(g, conv, &c))
 		return 0;
-	rc = rg_affine_init(&c.by, c.channels, err);
+	rc = rg_affine_init(&c.by, c.channels, false, err);
 	if (!rc)
 		rc = follow(m, &c, err);
 	if (!rc && c.last != at)

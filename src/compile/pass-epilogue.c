@@ -347,6 +347,6 @@ const struct rg_pass rg_pass_epilogue = {
 	.name = "epilogue",
 	.what = "activations, numbers and residuals into the convolution or product before them",
 	.level = 3,
-	.internal = true,
+	.own_only = "it makes operators that only ridge's own executor knows",
 	.run = run,
 };

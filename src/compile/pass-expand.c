@@ -85,5 +85,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_expand = {
-	"expand", "Expand before what broadcasts anyway", 1, run, false
+	.name = "expand",
+	.what = "Expand before what broadcasts anyway",
+	.level = 1,
+	.run = run,
 };

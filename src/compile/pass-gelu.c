@@ -66,5 +66,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_gelu = {
-	"gelu", "GELU that was taken apart, around erf or tanh, into one operator", 1, run
+	.name = "gelu",
+	.what = "GELU that was taken apart, around erf or tanh, into one operator",
+	.level = 1,
+	.run = run,
 };

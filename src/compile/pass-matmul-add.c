@@ -11,10 +11,10 @@
  * f and s are gathered in double over the whole chain, and rounded once. Where nothing is multiplied the
  * weights stay.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compile/affine.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 
@@ -26,67 +26,28 @@ struct chain {
 	bool transposed;            /* they are N x K */
 	bool scaled;                /* something was multiplied */
 	bool shifted;
-	double *f, *s;              /* one a column */
+	struct rg_affine by;        /* by column */
 };
-
-/* Whether a constant is one number, or one a column of an output of this rank: elements from one column to
- * the next, 0 or 1; -1: neither. */
-static int column_step(const struct rg_shape *s, int rank, int64_t columns)
-{
-	if (s->rank > rank)
-		return -1;
-	if (rg_shape_count(s) == 1)
-		return 0;
-	return s->rank > 0 && s->dim[s->rank - 1] == columns && rg_shape_count(s) == columns ? 1 : -1;
-}
 
 static bool is_scaling(const struct rg_node *n)
 {
 	return n->op_type[0] == 'M' || n->op_type[0] == 'D';
 }
 
-static bool in_range(double f, double s)
-{
-	return fabs(f) < 1e18 && (fabs(f) > 1e-18 || f == 0) && fabs(s) < 1e30;
-}
-
 /* Takes node `at` into the factors, or leaves them as they are. */
 static enum rg_decline apply(const struct rg_match *m, int at, struct chain *c)
 {
 	const struct rg_graph *g = m->g;
-	const struct rg_node *n = &g->nodes[at];
-	int from = g->nodes[c->last].out[0], other = n->in[n->in[0] == from], step,
-	    weights = g->nodes[c->product].in[1];
-	int64_t count;
-	const float *v = rg_match_floats(g, other, &count);
-	bool backwards = n->in[1] == from && (n->op_type[0] == 'S' || n->op_type[0] == 'D');
+	bool scaling = is_scaling(&g->nodes[at]);
+	enum rg_decline why;
 
-	step = column_step(&g->values[other].shape, g->values[from].shape.rank, c->columns);
-	if (step < 0)
-		return RG_DECLINE_BROADCASTING;
-	if (backwards)
-		return RG_DECLINE_ATTRIBUTE;
 	/* other readers need the weights as they are: there would be two of them */
-	if (is_scaling(n) && m->n_uses[weights] > 1)
+	if (scaling && m->n_uses[g->nodes[c->product].in[1]] > 1)
 		return RG_DECLINE_SECOND_CONSUMER;
-	for (int turn = 0; turn < 2; turn++) /* what is wrong is seen before anything is changed */
-		for (int64_t i = 0; i < c->columns; i++) {
-			double x = (double)v[step * i], f = c->f[i], s = c->s[i];
-
-			switch (n->op_type[0]) {
-			case 'M': f *= x, s *= x; break;
-			case 'D': f /= x, s /= x; break;
-			case 'A': s += x; break;
-			default:  s -= x; break;
-			}
-			if (!in_range(f, s))
-				return RG_DECLINE_RANGE;
-			c->f[i] = turn ? f : c->f[i];
-			c->s[i] = turn ? s : c->s[i];
-		}
-	c->scaled = c->scaled || is_scaling(n);
-	c->shifted = c->shifted || !is_scaling(n);
-	return RG_DECLINE_NONE;
+	why = rg_affine_take(m, at, g->nodes[c->last].out[0], &c->by);
+	c->scaled = c->scaled || (!why && scaling);
+	c->shifted = c->shifted || (!why && !scaling);
+	return why;
 }
 
 /* The next node of the chain that the pass knows; -1 where it ends. */
@@ -121,7 +82,7 @@ static int new_weights(struct rg_graph *g, const struct rg_node *n, const struct
 	if (!to)
 		return rg_error_nomem(err, (size_t)(c->rows * c->columns) * sizeof(*to));
 	for (int64_t i = 0; i < c->rows * c->columns; i++)
-		to[i] = (float)(c->f[c->transposed ? i / c->rows : i % c->columns] * (double)from[i]);
+		to[i] = (float)(c->by.f[c->transposed ? i / c->rows : i % c->columns] * (double)from[i]);
 	return rg_rewrite_const(g, n->name, ":weights", RG_F32, &shape, to, err);
 }
 
@@ -133,7 +94,7 @@ static int new_bias(struct rg_graph *g, const struct rg_node *n, const struct ch
 	if (!to)
 		return rg_error_nomem(err, (size_t)c->columns * sizeof(*to));
 	for (int64_t i = 0; i < c->columns; i++)
-		to[i] = (float)c->s[i];
+		to[i] = (float)c->by.s[i];
 	return rg_rewrite_const(g, n->name, ":bias", RG_F32, &list, to, err);
 }
 
@@ -237,13 +198,13 @@ static bool begin(const struct rg_match *m, struct chain *c)
 
 	if (c->gemm && n->n_in > 2 && n->in[2] >= 0) {
 		bias = rg_match_floats(g, n->in[2], &count);
-		step = bias ? column_step(&g->values[n->in[2]].shape, 2, c->columns) : -1;
+		step = bias ? rg_affine_step(&c->by, &g->values[n->in[2]].shape, 2) : -1;
 		if (step < 0)
 			return false;
 	}
 	for (int64_t i = 0; i < c->columns; i++) {
-		c->f[i] = alpha;
-		c->s[i] = bias ? beta * (double)bias[step * i] : 0;
+		c->by.f[i] = alpha;
+		c->by.s[i] = bias ? beta * (double)bias[step * i] : 0;
 	}
 	c->scaled = alpha != 1;
 	return true;
@@ -269,16 +230,13 @@ static int look_at(struct rg_match *m, int at, bool flat, struct rg_error *err)
 	c.transposed = c.gemm && rg_node_int(n, "transB", 0);
 	c.rows = w->dim[c.transposed];
 	c.columns = w->dim[!c.transposed];
-	c.f = rg_calloc((size_t)c.columns, sizeof(*c.f));
-	c.s = rg_calloc((size_t)c.columns, sizeof(*c.s));
-	rc = c.f && c.s ? 0 : rg_error_nomem(err, (size_t)c.columns * sizeof(*c.f));
+	rc = rg_affine_init(&c.by, c.columns, true, err);
 	if (!rc && begin(m, &c)) {
 		rc = follow(m, &c, err);
 		if (!rc && c.last != at)
 			rc = rewrite(m, &c, err);
 	}
-	rg_free(c.f);
-	rg_free(c.s);
+	rg_affine_free(&c.by);
 	return rc;
 }
 
@@ -304,8 +262,10 @@ static int run_flat(struct rg_graph *g, struct rg_pass_log *log, struct rg_error
 }
 
 const struct rg_pass rg_pass_matmul_add = {
-	"matmul-add", "constants behind a product of two matrices into its weights and bias", 1, run_matrices,
-	false
+	.name = "matmul-add",
+	.what = "constants behind a product of two matrices into its weights and bias",
+	.level = 1,
+	.run = run_matrices,
 };
 
 const struct rg_pass rg_pass_matmul_flat = {

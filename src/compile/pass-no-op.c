@@ -214,5 +214,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_no_op = {
-	"no-op", "nodes that give what they were given", 1, run
+	.name = "no-op",
+	.what = "nodes that give what they were given",
+	.level = 1,
+	.run = run,
 };

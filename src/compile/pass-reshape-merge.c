@@ -138,5 +138,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_reshape_merge = {
-	"reshape-merge", "chains of reshapes to one, and what is a reshape by its shapes", 1, run, false
+	.name = "reshape-merge",
+	.what = "chains of reshapes to one, and what is a reshape by its shapes",
+	.level = 1,
+	.run = run,
 };

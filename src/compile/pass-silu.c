@@ -63,5 +63,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_silu = {
-	"silu", "x sigmoid(a x) that was taken apart into one operator", 1, run
+	.name = "silu",
+	.what = "x sigmoid(a x) that was taken apart into one operator",
+	.level = 1,
+	.run = run,
 };

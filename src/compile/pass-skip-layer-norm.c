@@ -143,5 +143,5 @@ const struct rg_pass rg_pass_skip_layer_norm = {
 	.what = "addition of a residual into the normalisation of rows behind it",
 	.level = 3,
 	.run = run,
-	.internal = true,
+	.own_only = "ONNX Runtime takes longer with it (0.49 ms for 128 x 768, LayerNormalization alone 0.06)",
 };

@@ -476,5 +476,8 @@ static int run(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err
 }
 
 const struct rg_pass rg_pass_transpose_merge = {
-	"transpose-merge", "transposes that meet behind what does not mind them", 1, run, false
+	.name = "transpose-merge",
+	.what = "transposes that meet behind what does not mind them",
+	.level = 1,
+	.run = run,
 };

@@ -119,7 +119,7 @@ static int check_disabled(const struct rg_pass_options *o, struct rg_error *err)
 
 static bool runs(const struct rg_pass_options *o, const struct rg_pass *pass)
 {
-	if (pass->level > o->level || (o->portable ? pass->internal || pass->own_only : pass->foreign))
+	if (pass->level > o->level || (o->portable ? pass->own_only != NULL : pass->foreign))
 		return false;
 	for (int i = 0; i < o->n_disabled; i++)
 		if (!strcmp(o->disabled[i], pass->name))
@@ -151,12 +151,14 @@ static int by_subject(const void *pa, const void *pb)
 	return c ? c : (a > b) - (a < b);
 }
 
-/* Two passes may decline the same pair for the same reason: the first says it. */
+/* Two passes may decline the same pair for the same reason: the first says it. What one declined another, or a
+ * later round, may have done all the same: then nothing is left to say. */
 static int merge_declines(struct rg_pass_log *log, struct rg_error *err)
 {
 	size_t n = (size_t)log->n_notes;
 	const struct rg_pass_note **order = rg_calloc(n + 1, sizeof(*order));
 	unsigned char *again = rg_calloc(n + 1, 1);
+	bool done = false;
 	int kept = 0;
 
 	if (!order || !again) {
@@ -167,10 +169,13 @@ static int merge_declines(struct rg_pass_log *log, struct rg_error *err)
 	for (size_t i = 0; i < n; i++)
 		order[i] = &log->notes[i];
 	qsort(order, n, sizeof(*order), by_subject);
-	for (size_t i = 1; i < n; i++)
-		again[order[i] - log->notes] = order[i]->decline && order[i]->decline == order[i - 1]->decline &&
-					       !strcmp(order[i]->node, order[i - 1]->node) &&
-					       !strcmp(order[i]->into, order[i - 1]->into);
+	for (size_t i = 1; i < n; i++) {
+		bool same = !strcmp(order[i]->node, order[i - 1]->node) && !strcmp(order[i]->into, order[i - 1]->into);
+
+		done = same && (done || !order[i - 1]->decline); /* rewrites come first */
+		again[order[i] - log->notes] = order[i]->decline &&
+					       (done || (same && order[i]->decline == order[i - 1]->decline));
+	}
 	for (size_t i = 0; i < n; i++)
 		if (!again[i])
 			log->notes[kept++] = log->notes[i];

@@ -66,10 +66,8 @@ struct rg_pass {
 	int level;
 	/* Looks at the whole graph once. Returns the number of rewrites, or a negative errno. */
 	int (*run)(struct rg_graph *g, struct rg_pass_log *log, struct rg_error *err);
-	/* Makes operators that only ridge's own executor knows (domain "ridge"), or that others run
-	 * slower than their parts: not for a model that is written for others. */
-	bool internal;
-	/* Why it does not pay elsewhere, with what was measured: it does not run for a portable model. NULL: it pays */
+	/* Why it is not for a model that is written for others: it makes ridge's own operators (graph/own.h), or
+	 * does not pay there, with what was measured. NULL: it is */
 	const char *own_only;
 	/* Pays in other runtimes only: it runs for a portable model and never for ridge's executor. */
 	bool foreign;
@@ -88,8 +86,7 @@ struct rg_pass_options {
 	/* Types or names of nodes that stay as they are: kernels were asked for by them */
 	int n_pinned;
 	const char *const *pinned;
-	bool portable;              /* for other runtimes: passes that are internal or own_only do not run, foreign
-	                               ones do */
+	bool portable;              /* for other runtimes: passes that are own_only do not run, foreign ones do */
 	/* Once so many rewrites are noted, patterns are no longer found (one of several nodes is
 	 * taken whole): to find the one that went wrong. 0: no limit */
 	int limit;

@@ -25,10 +25,11 @@ static bool all_outputs_const(const struct rg_graph *g, const struct rg_node *n)
 	return true;
 }
 
-/* May output 0 be the memory of input 0? */
-static bool is_view(const struct rg_graph *g, const struct rg_plan *p, const struct rg_node *n)
+/* Could output 0 be the memory of input 0? It is, but for an output of the graph outside of the arena: that must
+ * neither change with the next input nor be a writable constant. */
+static bool is_view(const struct rg_graph *g, const struct rg_node *n)
 {
-	const struct rg_plan_tensor *from, *to;
+	const struct rg_value *from, *to;
 	int k;
 
 	if (n->dynamic || !rg_node_is_view(g, n) || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 ||
@@ -37,12 +38,10 @@ static bool is_view(const struct rg_graph *g, const struct rg_plan *p, const str
 	for (k = 1; k < n->n_out; k++)
 		if (n->out[k] >= 0)
 			return false;
-	from = &p->tensors[n->in[0]];
-	to = &p->tensors[n->out[0]];
-	if (from->dtype != to->dtype || from->size_bytes != to->size_bytes)
-		return false;
-	/* An output must neither change with the next input nor be a writable constant. */
-	return !g->values[n->out[0]].is_output || from->place == RG_PLACE_ARENA;
+	from = &g->values[n->in[0]];
+	to = &g->values[n->out[0]];
+	return from->dtype == to->dtype &&
+	       rg_tensor_bytes(from->dtype, &from->shape) == rg_tensor_bytes(to->dtype, &to->shape);
 }
 
 static int describe_values(struct builder *b, struct rg_error *err)
@@ -139,7 +138,7 @@ static int make_step(struct builder *b, int node, struct rg_error *err)
 	return 0;
 }
 
-/* The rule of is_view, where only steps have memory of their own in the arena. */
+/* Before there is a plan: only steps have memory of their own in the arena. */
 int rg_plan_count_steps(const struct rg_graph *g)
 {
 	unsigned char *needed = rg_calloc((size_t)g->n_values + 1, 1),
@@ -151,19 +150,8 @@ int rg_plan_count_steps(const struct rg_graph *g)
 		rg_mark_needed(g, false, needed, live);
 	for (int i = 0; i < g->n_nodes && n_steps >= 0; i++) {
 		const struct rg_node *n = &g->nodes[i];
-		bool view = live[i] && !n->dynamic && rg_node_is_view(g, n) && n->n_in > 0 && n->in[0] >= 0 &&
-			    n->n_out > 0 && n->out[0] >= 0;
+		bool view = live[i] && is_view(g, n) && (!g->values[n->out[0]].is_output || in_arena[n->in[0]]);
 
-		for (int k = 1; k < n->n_out && view; k++)
-			view = n->out[k] < 0;
-		if (view) {
-			const struct rg_value *from = &g->values[n->in[0]], *to = &g->values[n->out[0]];
-
-			view = from->dtype == to->dtype &&
-			       rg_tensor_bytes(from->dtype, &from->shape) ==
-				   rg_tensor_bytes(to->dtype, &to->shape) &&
-			       (!to->is_output || in_arena[n->in[0]]);
-		}
 		if (view)
 			in_arena[n->out[0]] = in_arena[n->in[0]];
 		else
@@ -202,7 +190,8 @@ int rg_plan_lower(struct builder *b, struct rg_error *err)
 				p->n_folded++;
 			else
 				p->n_dead++;
-		} else if (is_view(g, p, n)) {
+		} else if (is_view(g, n) &&
+			   (!g->values[n->out[0]].is_output || p->tensors[n->in[0]].place == RG_PLACE_ARENA)) {
 			make_alias(p, n);
 			p->views[p->n_views++] = i;
 		} else {

@@ -141,7 +141,7 @@ static int infer_chain(struct rg_infer *c, struct rg_error *err)
 static void cost_chain(const struct rg_cost_in *c, struct rg_cost *out)
 {
 	const struct rg_graph *body = rg_chain_body(c->node);
-	struct rg_tensor in[8], y;
+	struct rg_tensor in[RG_CHAIN_MAX_IN], y;
 
 	out->flops = out->iops = out->sfu = 0;
 	for (int i = 0; body && i < body->n_nodes; i++) {
@@ -149,7 +149,7 @@ static void cost_chain(const struct rg_cost_in *c, struct rg_cost *out)
 		struct rg_cost_in part = { .node = n, .in = in, .out = &y };
 		struct rg_cost cost;
 
-		if (n->n_in > 8) {
+		if (n->n_in > RG_CHAIN_MAX_IN) {
 			out->flops = out->iops = out->sfu = -1;
 			return;
 		}
@@ -172,7 +172,7 @@ static void cost_chain(const struct rg_cost_in *c, struct rg_cost *out)
 	{ RG_OWN_DOMAIN, NAME, KIND, 0, MIN, MAX, 1, 1, { 1 }, 1, 1, INFER, COST }
 
 const struct rg_op rg_ops_own[] = {
-	OP("Chain", RG_KIND_ELEMENTWISE, 1, 8, infer_chain, cost_chain),
+	OP("Chain", RG_KIND_ELEMENTWISE, 1, RG_CHAIN_MAX_IN, infer_chain, cost_chain),
 	OP("FusedConv", RG_KIND_CONV, 2, 4, infer_conv, cost_conv),
 	OP("FusedGemm", RG_KIND_GEMM, 2, 4, infer_gemm, cost_gemm),
 };

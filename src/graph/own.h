@@ -19,6 +19,8 @@
 
 #define RG_OWN_DOMAIN "ridge"
 
+enum { RG_CHAIN_MAX_IN = 8 };
+
 /* What is done to a result before it is stored. */
 struct rg_finish {
 	struct rg_activation act;

@@ -10,9 +10,7 @@
 
 static void report_pass(const struct work *w, const struct rewriting *a, struct rg_optimized_pass *p)
 {
-	if (p->pass->internal)
-		p->left_out = "it makes operators that only ridge's own executor knows";
-	else if (p->pass->own_only)
+	if (p->pass->own_only)
 		p->left_out = p->pass->own_only;
 	else if (rg_optimize_is_disabled(w, p->pass))
 		p->left_out = "--disable";
