@@ -98,16 +98,15 @@ bool rg_chain_call_program(struct rg_ew *e, const struct rg_call *c, uint32_t is
 	const struct rg_graph *body = rg_chain_body(c->node);
 	int nodes[RG_EW_MAX_OPS];
 
-	if (!body || body->n_nodes > RG_EW_MAX_OPS || body->n_inputs != c->node->n_in)
+	if (!body || body->n_nodes > RG_EW_MAX_OPS)
 		return false;
 	for (int i = 0; i < body->n_nodes; i++)
 		nodes[i] = i;
 	for (int i = 0; i < body->n_inputs; i++) {
 		const struct rg_value *v = &body->values[body->inputs[i]];
 
-		if (!v->shaped || v->dtype != c->in[i].dtype || !rg_shape_equal(&v->shape, &c->in[i].shape))
+		if (v->dtype != c->in[i].dtype || !rg_shape_equal(&v->shape, &c->in[i].shape))
 			return false;
 	}
-	return body->n_nodes > 0 && body->nodes[body->n_nodes - 1].out[0] == body->outputs[0] &&
-	       rg_chain_program(e, body, body->n_nodes, nodes, body->n_inputs, body->inputs, isa);
+	return rg_chain_program(e, body, body->n_nodes, nodes, body->n_inputs, body->inputs, isa);
 }

@@ -3,10 +3,6 @@
 
 #include "kernels/generic/vmath.h"
 
-/* A comparison with NaN is false, so NaN passes both. */
-#define AT_LEAST(v, lo) ((v) < (lo) ? (lo) : (v))
-#define AT_MOST(v, hi) ((v) > (hi) ? (hi) : (v))
-
 /* v is the element, a and b the parameters. The product with a scale of 1 and the sum with a
  * shift of 0 change nothing but the sign of a zero. */
 #define FINISH(NAME, EXPR) \
@@ -24,12 +20,12 @@
 	}
 
 FINISH(affine, v)
-FINISH(hard_sigmoid, AT_MOST(AT_LEAST(a * v + b, 0.0f), 1.0f))
-FINISH(hard_swish, v * AT_MOST(AT_LEAST(v * (1.0f / 6.0f) + 0.5f, 0.0f), 1.0f))
+FINISH(hard_sigmoid, rg_vhard_sigmoidf(v, a, b))
+FINISH(hard_swish, rg_vhard_swishf(v))
 FINISH(leaky_relu, v < 0 ? a * v : v)
 FINISH(sigmoid, rg_vsigmoidf(v))
 FINISH(silu, rg_vsiluf(v))
-FINISH(swish, v / (1.0f + rg_vexpf(-a * v)))
+FINISH(swish, rg_vswishf(v, a))
 FINISH(tanh, rg_vtanhf(v))
 FINISH(gelu, rg_vgeluf(v))
 FINISH(gelu_tanh, rg_vgelu_tanhf(v))

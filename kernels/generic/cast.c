@@ -3,11 +3,12 @@
 #include "kernels/tables.h"
 
 #define CAST(NAME, FROM, TO, EXPR) \
-	static void NAME(void *restrict out, const struct rg_ew_args *p, int64_t n) \
+	static void NAME(void *out, const struct rg_ew_args *p, int64_t n) \
 	{ \
-		const FROM *restrict x = p->in[0]; \
-		TO *restrict y = out; \
+		const FROM *x = p->in[0]; \
+		TO *y = out; \
 \
+		RG_EW_LOOP \
 		for (int64_t i = 0; i < n; i++) { \
 			const FROM v = x[i]; \
 \

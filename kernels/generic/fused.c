@@ -23,7 +23,7 @@ RG_EW_PAIR(add, float, float, x + z)
 	}
 ROW(gelu, rg_vgeluf(v))
 ROW(fast_gelu, rg_vgelu_tanhf(v))
-ROW(quick_gelu, v / (1.0f + rg_vexpf(-a * v)))
+ROW(quick_gelu, rg_vswishf(v, a))
 /* Of a sum: in one pass, since that is what they are for. */
 RG_EW_PAIR(bias_gelu, float, float, rg_vgeluf(x + z))
 RG_EW_PAIR(bias_fast_gelu, float, float, rg_vgelu_tanhf(x + z))

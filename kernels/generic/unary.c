@@ -8,10 +8,6 @@
 #include "kernels/generic/vmath.h"
 #include "kernels/tables.h"
 
-/* A comparison with NaN is false, so NaN passes both. */
-#define AT_LEAST(v, lo) ((v) < (lo) ? (lo) : (v))
-#define AT_MOST(v, hi) ((v) > (hi) ? (hi) : (v))
-
 /* v is the element, a and b the parameters. */
 #define ROW(NAME, R, EXPR) \
 	static void row_##NAME(void *out, const struct rg_ew_args *p, int64_t n) \
@@ -39,8 +35,8 @@ ROW(exp, float, rg_vexpf(v))
 ROW(floor, float, floorf(v))
 ROW(gelu_erf, float, rg_vgeluf(v))
 ROW(gelu_tanh, float, rg_vgelu_tanhf(v))
-ROW(hard_sigmoid, float, AT_MOST(AT_LEAST(a * v + b, 0.0f), 1.0f))
-ROW(hard_swish, float, v * AT_MOST(AT_LEAST(v * (1.0f / 6.0f) + 0.5f, 0.0f), 1.0f))
+ROW(hard_sigmoid, float, rg_vhard_sigmoidf(v, a, b))
+ROW(hard_swish, float, rg_vhard_swishf(v))
 ROW(is_inf, uint8_t, (v == INFINITY && b != 0) | (v == -INFINITY && a != 0))
 ROW(is_nan, uint8_t, v != v)
 ROW(leaky_relu, float, v < 0 ? a * v : v)
@@ -48,7 +44,7 @@ ROW(log, float, rg_vlogf(v))
 ROW(mish, float, rg_vmishf(v))
 ROW(neg, float, -v)
 ROW(reciprocal, float, 1.0f / v)
-ROW(relu, float, AT_LEAST(v, 0.0f))
+ROW(relu, float, rg_at_least(v, 0.0f))
 ROW(round, float, rintf(v))
 ROW(selu, float, v > 0 ? b * v : b * (a * rg_vexpm1f(v)))
 ROW(shrink, float, v < -a ? v + b : v > a ? v - b : 0.0f)
@@ -57,7 +53,7 @@ ROW(sign, float, v > 0 ? 1.0f : v < 0 ? -1.0f : v)
 ROW(softplus, float, rg_vsoftplusf(v))
 ROW(softsign, float, v / (1.0f + fabsf(v)))
 ROW(sqrt, float, sqrtf(v))
-ROW(swish, float, v / (1.0f + rg_vexpf(-a * v)))
+ROW(swish, float, rg_vswishf(v, a))
 ROW(tanh, float, rg_vtanhf(v))
 ROW(thresholded_relu, float, v > a ? v : 0.0f)
 
@@ -161,9 +157,9 @@ static void row_clip(void *out, const struct rg_ew_args *p, int64_t n)
 
 	RG_EW_LOOP
 	for (int64_t i = 0; i < n; i++) {
-		float v = AT_LEAST(x[i], lo);
+		float v = rg_at_least(x[i], lo);
 
-		y[i] = AT_MOST(v, hi);
+		y[i] = rg_at_most(v, hi);
 	}
 }
 

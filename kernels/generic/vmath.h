@@ -352,4 +352,30 @@ RG_INLINE float rg_vpowf(float x, float y)
 	return y == 0.0f || x == 1.0f ? 1.0f : res;
 }
 
+/* Bounds: a comparison with NaN is false, so NaN passes both. */
+RG_INLINE float rg_at_least(float v, float low)
+{
+	return v < low ? low : v;
+}
+
+RG_INLINE float rg_at_most(float v, float high)
+{
+	return v > high ? high : v;
+}
+
+RG_INLINE float rg_vhard_sigmoidf(float v, float a, float b)
+{
+	return rg_at_most(rg_at_least(a * v + b, 0.0f), 1.0f);
+}
+
+RG_INLINE float rg_vhard_swishf(float v)
+{
+	return v * rg_vhard_sigmoidf(v, 1.0f / 6.0f, 0.5f);
+}
+
+RG_INLINE float rg_vswishf(float v, float a)
+{
+	return v / (1.0f + rg_vexpf(-a * v));
+}
+
 #endif

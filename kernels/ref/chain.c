@@ -24,7 +24,7 @@ static bool supports(const struct rg_call *c)
 	for (int i = 0; body && i < body->n_nodes; i++)
 		if (!reference(&body->nodes[i]))
 			return false;
-	return body && body->n_nodes > 0;
+	return body != NULL;
 }
 
 /* Every value between has a place of its own. */

@@ -151,6 +151,13 @@ bool rg_match_is_of(const struct rg_match *m, int node, const char *domain, cons
 	return !n->unsupported && !strcmp(n->op_type, op_type) && !strcmp(n->domain, domain);
 }
 
+int rg_match_maker(const struct rg_match *m, int value, const char *op_type)
+{
+	int at = value >= 0 ? m->g->values[value].producer : -1;
+
+	return rg_match_is(m, at, op_type) && m->g->nodes[at].out[0] == value ? at : -1;
+}
+
 enum rg_decline rg_match_inside(const struct rg_match *m, int value)
 {
 	const struct rg_value *v = &m->g->values[value];

@@ -46,6 +46,8 @@ int rg_match_reader(const struct rg_match *m, int node, const char *op_type, boo
 		    enum rg_decline *why);
 int rg_match_reader_of(const struct rg_match *m, int node, const char *domain, const char *op_type,
 		       bool commutes, enum rg_decline *why);
+/* The node of a standard operator that makes a value as its first output, if it may be matched; -1 else. */
+int rg_match_maker(const struct rg_match *m, int value, const char *op_type);
 /* Why a node with this output cannot be taken apart from its readers; RG_DECLINE_NONE: it can. */
 enum rg_decline rg_match_inside(const struct rg_match *m, int value);
 /* A constant of float32 with data; its elements. NULL else. */

@@ -252,7 +252,7 @@ static int add_node(struct rg_match *m, const char *base, const char *what, cons
 	rc = rg_graph_add_node(m->g, "", op_type, m->g->values[out].name, n_in, in, 1, &out, 0, NULL, err);
 	if (rc < 0)
 		return rc;
-	if (opset > rg_region_opset(m->g))
+	if (opset > rg_graph_opset(m->g, ""))
 		m->g->nodes[rc].opset = opset;
 	return out;
 }
@@ -349,7 +349,7 @@ static int split(struct rg_match *m, const struct pattern *p, const char *base, 
 	rc = rg_graph_add_node(m->g, "", "Split", base, 2, in, 3, parts, 1, &axis, err);
 	if (rc < 0)
 		return rc;
-	if (rg_region_opset(m->g) < 13)
+	if (rg_graph_opset(m->g, "") < 13)
 		m->g->nodes[rc].opset = 13;
 	return 0;
 }
@@ -484,7 +484,7 @@ static int put(struct rg_match *m, struct pattern *p, struct rg_region *all, str
 		rc = rg_graph_add_node(m->g, "", "Reshape", value_of(m, out[0])->name, 2, in, 1, &y, 0, NULL, err);
 		if (rc < 0)
 			return rc;
-		if (rg_region_opset(m->g) < 5)
+		if (rg_graph_opset(m->g, "") < 5)
 			m->g->nodes[rc].opset = 5;
 	}
 	by->n_out = p->k.past >= 0 ? 3 : 1;

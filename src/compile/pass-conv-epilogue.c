@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "compile/match.h"
 #include "compile/passes.h"
+#include "compile/rewrite.h"
 #include "graph/contrib.h"
 
 /* One convolution and what goes into it. */
@@ -79,15 +79,6 @@ static int take_residual(struct rg_match *m, struct pattern *p, struct rg_error 
 	return 0;
 }
 
-/* Its operators have one version: whichever a model imports will do. */
-static int import_domain(struct rg_graph *g, struct rg_error *err)
-{
-	for (int i = 0; i < g->n_opsets; i++)
-		if (!strcmp(g->opsets[i].domain, RG_CONTRIB_DOMAIN))
-			return 0;
-	return rg_graph_set_opset(g, RG_CONTRIB_DOMAIN, 1, err);
-}
-
 static int rewrite(struct rg_match *m, const struct pattern *p, struct rg_error *err)
 {
 	enum { MOST = 16 };
@@ -110,7 +101,7 @@ static int rewrite(struct rg_match *m, const struct pattern *p, struct rg_error 
 			attrs[n++] = (struct rg_attr){ .name = "activation_params", .type = RG_ATTR_FLOATS, .count = 2,
 						       .floats = bounds };
 	}
-	rc = import_domain(g, err);
+	rc = rg_rewrite_import_contrib(g, err);
 	if (!rc)
 		rc = rg_graph_add_node(g, RG_CONTRIB_DOMAIN, "FusedConv", conv.name,
 				       p->residual >= 0 ? 4 : in[2] >= 0 ? 3 : 2, in, 1, out, n, attrs, err);

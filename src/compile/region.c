@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "graph/contrib.h"
+#include "compile/rewrite.h"
 
 bool rg_region_has(const struct rg_region *r, int node)
 {
@@ -59,28 +59,11 @@ enum rg_decline rg_region_closed(const struct rg_match *m, const struct rg_regio
 	return why;
 }
 
-/* Its operators have one version: whichever a model imports will do. */
-static int import_contrib(struct rg_graph *g, struct rg_error *err)
-{
-	for (int i = 0; i < g->n_opsets; i++)
-		if (!strcmp(g->opsets[i].domain, RG_CONTRIB_DOMAIN))
-			return 0;
-	return rg_graph_set_opset(g, RG_CONTRIB_DOMAIN, 1, err);
-}
-
-int64_t rg_region_opset(const struct rg_graph *g)
-{
-	for (int i = 0; i < g->n_opsets; i++)
-		if (!g->opsets[i].domain[0])
-			return g->opsets[i].version;
-	return 0;
-}
-
 int rg_region_replace(struct rg_match *m, const struct rg_region *r, int last, const struct rg_replacement *by,
 		      struct rg_error *err)
 {
 	struct rg_graph *g = m->g;
-	int rc = by->domain[0] ? import_contrib(g, err) : 0;
+	int rc = by->domain[0] ? rg_rewrite_import_contrib(g, err) : 0;
 
 	if (!rc)
 		rc = rg_graph_add_node(g, by->domain, by->op_type, g->nodes[last].name, by->n_in, by->in,
@@ -88,7 +71,7 @@ int rg_region_replace(struct rg_match *m, const struct rg_region *r, int last, c
 				       by->attrs, err);
 	if (rc < 0)
 		return rc;
-	if (!by->domain[0] && by->opset > rg_region_opset(g))
+	if (!by->domain[0] && by->opset > rg_graph_opset(g, ""))
 		g->nodes[rc].opset = by->opset;
 	m->n_rewrites++;
 	rc = 0;
@@ -98,11 +81,4 @@ int rg_region_replace(struct rg_match *m, const struct rg_region *r, int last, c
 			rc = rg_match_note(m, r->node[i], last, RG_DECLINE_NONE, err);
 	}
 	return rc;
-}
-
-int rg_match_maker(const struct rg_match *m, int value, const char *op_type)
-{
-	int at = value >= 0 ? m->g->values[value].producer : -1;
-
-	return rg_match_is(m, at, op_type) && m->g->nodes[at].out[0] == value ? at : -1;
 }

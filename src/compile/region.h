@@ -40,9 +40,4 @@ struct rg_replacement {
 int rg_region_replace(struct rg_match *m, const struct rg_region *r, int last, const struct rg_replacement *by,
 		      struct rg_error *err);
 
-/* The opset of standard operators; 0: none. */
-int64_t rg_region_opset(const struct rg_graph *g);
-/* The node of a standard operator that makes a value as its first output, if it may be matched; -1 else. */
-int rg_match_maker(const struct rg_match *m, int value, const char *op_type);
-
 #endif

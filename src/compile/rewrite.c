@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/contrib.h"
 
 /* ---- values in place of others ---- */
 
@@ -136,20 +137,22 @@ int rg_rewrite_shape(struct rg_graph *g, const char *name, const struct rg_shape
 	return rg_rewrite_ints(g, name, ":shape", v, to->rank, err);
 }
 
-/* The opset of standard operators; files older than IR 3 name none, and mean the first. */
-static int64_t opset_of(const struct rg_graph *g)
+int rg_rewrite_import_contrib(struct rg_graph *g, struct rg_error *err)
 {
-	for (int i = 0; i < g->n_opsets; i++)
-		if (!g->opsets[i].domain[0])
-			return g->opsets[i].version;
-	return 1;
+	int rc = 0;
+
+	if (rg_graph_opset(g, RG_CONTRIB_DOMAIN))
+		return 0;
+	if (g->n_opsets == 0) /* a file older than IR 3 means the first; with another domain it would mean none */
+		rc = rg_graph_set_opset(g, "", 1, err);
+	return rc ? rc : rg_graph_set_opset(g, RG_CONTRIB_DOMAIN, 1, err);
 }
 
 int64_t rg_rewrite_opset(const struct rg_graph *g, const struct rg_node *n, int64_t least)
 {
 	int64_t own = n->domain[0] ? 0 : n->opset;
 
-	return (own ? own : opset_of(g)) < least ? least : own;
+	return (own ? own : rg_graph_opset(g, "")) < least ? least : own;
 }
 
 int rg_rewrite_node(struct rg_match *m, int node, const char *op_type, int64_t least, int n_in, const int *in,

@@ -46,6 +46,8 @@ int rg_rewrite_shape(struct rg_graph *g, const char *name, const struct rg_shape
 int rg_rewrite_node(struct rg_match *m, int node, const char *op_type, int64_t least, int n_in, const int *in,
 		    int n_attrs, const struct rg_attr *attrs, struct rg_error *err);
 
+/* For nodes of ONNX Runtime's domain, whose operators have one version: whichever a model imports will do. */
+int rg_rewrite_import_contrib(struct rg_graph *g, struct rg_error *err);
 /* rg_node.opset for a standard node that takes the place of `n` and needs that opset. */
 int64_t rg_rewrite_opset(const struct rg_graph *g, const struct rg_node *n, int64_t least);
 

@@ -472,6 +472,37 @@ static void test_declines(void **state)
 	}
 }
 
+/* A graph of before there were opsets keeps the meaning of its operators when ONNX Runtime's domain comes in:
+ * the second convolution is rewritten after the first has brought it. */
+static struct rg_graph *make_ancient(uint64_t seed)
+{
+	struct rg_graph *g = rg_graph_new(NULL);
+
+	assert_non_null(g);
+	make_input(g, "x", RG_F32, "1x4x6x5");
+	make_conv(g, "x", "a", true, seed);
+	make_node(g, "Relu", "a", "b");
+	make_conv(g, "b", "c", true, seed);
+	make_node(g, "HardSigmoid", "c", "d");
+	make_conv(g, "d", "e", true, seed);
+	make_node(g, "Relu", "e", "y");
+	make_output(g, "y");
+	make_finish(g);
+	return g;
+}
+
+static void test_ancient(void **state)
+{
+	struct rg_graph *g = make_ancient(1);
+	struct rg_plan *p = plan_at(g, 3, 0, NULL);
+
+	assert_int_equal(rg_graph_opset(g, ""), 1);
+	assert_int_equal(p->n_steps, 3);
+	rg_plan_free(p);
+	rg_graph_free(g);
+	compare(make_ancient, 1, 3, 0, NULL);
+}
+
 /* --kernel: what a kernel was asked for by type or by name stays as it is, and all else is rewritten. */
 static void test_pinned(void **state)
 {
@@ -645,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_declines),
+		cmocka_unit_test(test_ancient),
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_idempotent),
