@@ -8,14 +8,6 @@
 #include "graph/op-random.h"
 #include "graph/op.h"
 
-static bool folded(const struct rg_graph *g, const struct rg_node *n)
-{
-	for (int k = 0; k < n->n_out; k++)
-		if (n->out[k] >= 0 && g->values[n->out[k]].origin == RG_CONST_NONE)
-			return false;
-	return true;
-}
-
 static void add_bytes(const struct rg_graph *g, const struct rg_node *n, struct rg_tensor *room,
 		      struct rg_optimize_cost *c)
 {
@@ -42,14 +34,28 @@ static void add_bytes(const struct rg_graph *g, const struct rg_node *n, struct 
 		c->bytes += cost.read_bytes + cost.write_bytes;
 }
 
-int rg_optimize_measure(const struct rg_graph *g, struct rg_optimize_cost *c, struct rg_error *err)
+static int add_graph(const struct rg_graph *g, struct rg_optimize_cost *c, struct rg_error *err);
+
+/* How often a subgraph runs is not known, and so not what it moves. */
+static int add_subgraphs(const struct rg_node *n, struct rg_optimize_cost *c, struct rg_error *err)
+{
+	for (int k = 0; k < n->n_attrs; k++) {
+		if (!n->attrs[k].g)
+			continue;
+		c->bytes = -1;
+		if (add_graph(n->attrs[k].g, c, err))
+			return err->code;
+	}
+	return 0;
+}
+
+static int add_graph(const struct rg_graph *g, struct rg_optimize_cost *c, struct rg_error *err)
 {
 	unsigned char *values = rg_calloc((size_t)g->n_values + 1, 1),
 		      *nodes = rg_calloc((size_t)g->n_nodes + 1, 1);
 	struct rg_tensor *room = NULL;
 	int widest = 1, rc = 0;
 
-	*c = (struct rg_optimize_cost){ 0 };
 	for (int i = 0; i < g->n_nodes; i++)
 		if (g->nodes[i].n_in + g->nodes[i].n_out > widest)
 			widest = g->nodes[i].n_in + g->nodes[i].n_out;
@@ -61,14 +67,21 @@ int rg_optimize_measure(const struct rg_graph *g, struct rg_optimize_cost *c, st
 	for (int i = 0; i < g->n_nodes && !rc; i++) {
 		const struct rg_node *n = &g->nodes[i];
 
-		if (!nodes[i] || folded(g, n) || (!n->dynamic && rg_node_is_view(g, n)))
+		if (!nodes[i] || (!n->dynamic && rg_node_is_view(g, n)))
 			continue;
 		c->steps++;
 		if (c->bytes >= 0)
 			add_bytes(g, n, room, c);
+		rc = add_subgraphs(n, c, err);
 	}
 	rg_free(values);
 	rg_free(nodes);
 	rg_free(room);
 	return rc;
+}
+
+int rg_optimize_measure(const struct rg_graph *g, struct rg_optimize_cost *c, struct rg_error *err)
+{
+	*c = (struct rg_optimize_cost){ 0 };
+	return add_graph(g, c, err);
 }

@@ -24,7 +24,7 @@ struct rg_optimize_options {
 
 /* What the graph takes at the sizes that it was rewritten at. */
 struct rg_optimize_cost {
-	int steps;                  /* nodes that run: no views, nothing that is folded */
+	int steps;                  /* nodes that run, those of subgraphs too: no views, nothing that is folded */
 	int64_t bytes;              /* that they read and write, each distinct byte once; -1: not known for all */
 };
 

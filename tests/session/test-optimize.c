@@ -101,6 +101,34 @@ static const char *abs_model(void)
 	return finish(g, "abs.onnx");
 }
 
+/* A minus that is taken back, and an If with nodes that nobody reads in its branches. */
+static const char *branch_model(void)
+{
+	struct rg_graph *g = start(17);
+	struct rg_attr attrs[2];
+	int c = rg_graph_value(g, "c", &err);
+
+	assert_int_equal(rg_graph_declare(g, c, RG_BOOL, 0, NULL, &err), 0);
+	assert_int_equal(rg_graph_add_input(g, c, &err), 0);
+	make_node(g, "Neg", "x", "m");
+	make_node(g, "Neg", "m", "n");
+	make_node(g, "Relu", "n", "a");
+	for (int i = 0; i < 2; i++) {
+		struct rg_graph *body = rg_graph_new(g);
+
+		assert_non_null(body);
+		make_node(body, "Exp", "a", "e");
+		make_node(body, "Neg", "e", "s");
+		make_node(body, i ? "Identity" : "Sqrt", "s", "t");
+		make_node(body, "Abs", "s", "nobody-reads-this");
+		make_output(body, "t");
+		attrs[i] = (struct rg_attr){ .name = i ? "else_branch" : "then_branch", .type = RG_ATTR_GRAPH,
+					     .g = body };
+	}
+	make_node_attrs(g, "If", "c", "y", 2, attrs);
+	return finish(g, "branch.onnx");
+}
+
 /* ---- passes ---- */
 
 /* Replaces each node of a type by one that reads the same, and `more` when it is not -1. */
@@ -236,6 +264,22 @@ static void test_rewrites(void **state)
 	assert_int_equal(r->log.n_rewritten, 0);
 	assert_int_equal(r->after.steps, 4);
 	assert_int_equal(r->opset_after, 14);
+	rg_optimized_free(r);
+}
+
+/* What runs in a branch is a step, as elsewhere; what the two move depends on which one it is. */
+static void test_branches(void **state)
+{
+	const char *model = branch_model(), *out = folder_path("out.onnx");
+	struct rg_optimize_options o = options(model, 1);
+	struct rg_optimized *r = optimize(&o, out);
+
+	/* Neg, Neg, Relu, If; Exp, Neg, Sqrt in one branch, Exp, Neg in the other */
+	assert_int_equal(r->before.steps, 9);
+	assert_int_equal(r->after.steps, 7);
+	assert_int_equal(r->before.bytes, -1);
+	assert_int_equal(r->after.bytes, -1);
+	assert_int_equal(pass_of(r, "no-op")->steps_saved, 2);
 	rg_optimized_free(r);
 }
 
@@ -407,6 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, folder_setup, folder_teardown)
 		TEST(test_rewrites),
+		TEST(test_branches),
 		TEST(test_level_0),
 		TEST(test_opset),
 		TEST(test_broken_pass),
