@@ -15,13 +15,14 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "graph/contrib.h"
 #include "graph/op.h"
+#include "graph/own.h"
 #include "onnx.pb.h"
 
 /* Of opset 17; a graph read from a file says its own. */
 #define IR_VERSION 8
 #define MAX_MESSAGE_BYTES INT32_MAX
-#define CONTRIB "com.microsoft"
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
@@ -86,12 +87,10 @@ static void put_message(struct rg_str *s, uint32_t field, struct rg_str *message
 
 /* ---- messages ---- */
 
-static const struct rg_onnx_parts everything;
-
-/* What is being written: a graph, and which parts of it. */
+/* What is being written: a graph, and which of its constants. */
 struct source {
 	const struct rg_graph *g;
-	const struct rg_onnx_parts *parts;
+	const unsigned char *values; /* NULL: all */
 	int *order;                 /* n_values: all of them, in the order in which nodes read them */
 };
 
@@ -104,14 +103,14 @@ static void put_in_order(int value, int *order, int *n, unsigned char *seen)
 }
 
 /* Constants stand in the order of their readers, so that what is read and written again is the same file. */
-static int source_begin(struct source *w, const struct rg_graph *g, const struct rg_onnx_parts *parts,
+static int source_begin(struct source *w, const struct rg_graph *g, const unsigned char *values,
 			struct rg_error *err)
 {
 	size_t room = (size_t)g->n_values + 1;
 	unsigned char *seen = rg_calloc(room, 1);
 	int n = 0;
 
-	*w = (struct source){ g, parts, rg_calloc(room, sizeof(*w->order)) };
+	*w = (struct source){ g, values, rg_calloc(room, sizeof(*w->order)) };
 	if (!seen || !w->order) {
 		rg_free(seen);
 		rg_free(w->order);
@@ -130,9 +129,9 @@ static int source_begin(struct source *w, const struct rg_graph *g, const struct
 	return 0;
 }
 
-static bool node_is_written(const struct source *w, int node)
+static bool is_written(const struct source *w, const struct rg_value *v)
 {
-	return !w->parts->nodes || w->parts->nodes[node];
+	return !v->from_outer && (!w->values || w->values[v - w->g->values]);
 }
 
 /* A constant as data. What was folded has its nodes still, unless a pass took them away or
@@ -141,17 +140,15 @@ static bool is_initializer(const struct source *w, int value)
 {
 	const struct rg_value *v = &w->g->values[value];
 
-	if (v->from_outer || (w->parts->values && !w->parts->values[value]))
-		return false;
-	return v->origin == RG_CONST_INITIALIZER ||
-	       (v->origin == RG_CONST_FOLDED && (v->producer < 0 || !node_is_written(w, v->producer)));
+	return is_written(w, v) &&
+	       (v->origin == RG_CONST_INITIALIZER || (v->origin == RG_CONST_FOLDED && v->producer < 0));
 }
 
 static bool is_constant_node(const struct source *w, int value)
 {
 	const struct rg_value *v = &w->g->values[value];
 
-	return v->origin == RG_CONST_NODE && !v->from_outer && (!w->parts->values || w->parts->values[value]);
+	return v->origin == RG_CONST_NODE && is_written(w, v);
 }
 
 /* Bytes of a tensor as they lie in memory; 0 for strings, which stand in the head of their message; -1: no size. */
@@ -189,7 +186,7 @@ static int subgraph(struct rg_str *attr, const struct rg_graph *g, struct rg_err
 {
 	struct source w;
 	struct rg_str s = { 0 };
-	int rc = source_begin(&w, g, &everything, err);
+	int rc = source_begin(&w, g, NULL, err);
 
 	if (!rc)
 		rc = graph_message(&s, &w, err);
@@ -269,7 +266,7 @@ static int check_node(const struct rg_graph *g, const struct rg_node *n, struct 
 {
 	int64_t opset = rg_graph_opset(g, "");
 
-	if (strcmp(n->domain, "ridge") == 0) {
+	if (strcmp(n->domain, RG_OWN_DOMAIN) == 0) {
 		rg_error_set(err, RG_ENOTSUP_MODEL, "node '%s': %s is an operator of ridge's own executor", n->name,
 			     n->op_type);
 		return rg_error_hint(err, "leave out the pass that made it");
@@ -286,10 +283,8 @@ static int check_graph(const struct source *w, struct rg_error *err)
 	for (int i = 0; i < w->g->n_nodes; i++) {
 		const struct rg_node *n = &w->g->nodes[i];
 
-		if (!node_is_written(w, i))
-			continue;
 		for (int k = 0; k < n->n_attrs; k++)
-			if (n->attrs[k].g && check_graph(&(struct source){ n->attrs[k].g, &everything, NULL }, err))
+			if (n->attrs[k].g && check_graph(&(struct source){ n->attrs[k].g, NULL, NULL }, err))
 				return err->code;
 		if (check_node(w->g, n, err))
 			return err->code;
@@ -400,8 +395,7 @@ static int graph_body(struct rg_str *s, const struct source *w, struct rg_error 
 		if (is_constant_node(w, w->order[i]))
 			rc = constant(s, &g->values[w->order[i]], err);
 	for (int i = 0; i < g->n_nodes && !rc; i++)
-		if (node_is_written(w, i))
-			rc = node(s, g, &g->nodes[i], err);
+		rc = node(s, g, &g->nodes[i], err);
 	for (int i = 0; i < g->n_inputs && !rc; i++)
 		rc = interface(s, onnx_GraphProto_input_tag, g, &g->values[g->inputs[i]], err);
 	for (int i = 0; i < g->n_outputs && !rc; i++)
@@ -530,7 +524,7 @@ static void put_opset(struct rg_str *s, const char *domain, int64_t version)
 static bool uses_contrib(const struct rg_graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++) {
-		if (strcmp(g->nodes[i].domain, CONTRIB) == 0)
+		if (strcmp(g->nodes[i].domain, RG_CONTRIB_DOMAIN) == 0)
 			return true;
 		for (int k = 0; k < g->nodes[i].n_attrs; k++)
 			if (g->nodes[i].attrs[k].g && uses_contrib(g->nodes[i].attrs[k].g))
@@ -548,8 +542,8 @@ static int model_head(struct rg_str *s, const struct rg_graph *g, uint64_t graph
 		put_opset(s, g->opsets[i].domain, g->opsets[i].version);
 	if (g->n_opsets == 0) /* files older than IR 3 name none */
 		put_opset(s, "", rg_graph_opset(g, ""));
-	if (!rg_graph_opset(g, CONTRIB) && uses_contrib(g))
-		put_opset(s, CONTRIB, 1);
+	if (!rg_graph_opset(g, RG_CONTRIB_DOMAIN) && uses_contrib(g))
+		put_opset(s, RG_CONTRIB_DOMAIN, 1);
 	tag(s, onnx_ModelProto_graph_tag, WIRE_BYTES);
 	varint(s, graph_bytes);
 	return s->failed ? -ENOMEM : 0;
@@ -581,13 +575,13 @@ static int write_file(const struct source *w, const char *path, const struct rg_
 	return rc;
 }
 
-int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *parts, const char *path,
-			struct rg_error *err)
+int rg_onnx_write_values(const struct rg_graph *g, const unsigned char *values, const char *path,
+			 struct rg_error *err)
 {
 	struct source w;
 	struct rg_str head = { 0 }, body = { 0 };
 	uint64_t graph_bytes = 0;
-	int rc = source_begin(&w, g, parts ? parts : &everything, err);
+	int rc = source_begin(&w, g, values, err);
 
 	if (!rc)
 		rc = check_graph(&w, err);
@@ -613,15 +607,15 @@ int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *pa
 
 int rg_onnx_write(const struct rg_graph *g, const char *path, struct rg_error *err)
 {
-	return rg_onnx_write_parts(g, NULL, path, err);
+	return rg_onnx_write_values(g, NULL, path, err);
 }
 
-int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, char hex[65], struct rg_error *err)
+int rg_onnx_digest(const struct rg_graph *g, const unsigned char *values, char hex[65], struct rg_error *err)
 {
 	struct source w;
 	struct rg_str s = { 0 };
 	struct rg_sha256 *h = NULL;
-	int rc = source_begin(&w, g, parts ? parts : &everything, err);
+	int rc = source_begin(&w, g, values, err);
 
 	if (!rc)
 		rc = graph_body(&s, &w, err);

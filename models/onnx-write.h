@@ -8,12 +8,6 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-/* Which parts of the main graph are written: a byte for each node and each value, not 0: it is.
- * A value's byte matters for constants only. NULL: all. Subgraphs are written whole. */
-struct rg_onnx_parts {
-	const unsigned char *nodes, *values;
-};
-
 /*
  * Writes a finished graph to `path`, which is replaced: nodes with their
  * attributes and subgraphs, initialisers and Constant nodes, inputs and outputs
@@ -27,15 +21,16 @@ struct rg_onnx_parts {
  * 2 GiB or more, which a protobuf message cannot hold. A failed write leaves no file.
  */
 int rg_onnx_write(const struct rg_graph *g, const char *path, struct rg_error *err);
-/* The same for parts of it (NULL: all), which must hold what its outputs need. */
-int rg_onnx_write_parts(const struct rg_graph *g, const struct rg_onnx_parts *parts, const char *path,
-			struct rg_error *err);
+/* The same without the constants of the main graph whose byte in `values` (n_values; NULL: all) is 0. No node
+ * may read them. */
+int rg_onnx_write_values(const struct rg_graph *g, const unsigned char *values, const char *path,
+			 struct rg_error *err);
 /*
  * A hash of what would be written, without what was read from the file: two graphs
  * of one model that have been rewritten alike have the same. A few milliseconds,
  * however large the weights.
  */
-int rg_onnx_digest(const struct rg_graph *g, const struct rg_onnx_parts *parts, char hex[65], struct rg_error *err);
+int rg_onnx_digest(const struct rg_graph *g, const unsigned char *values, char hex[65], struct rg_error *err);
 /* The same of one node, with the constants that passes made for it. */
 int rg_onnx_node_digest(const struct rg_graph *g, int node, char hex[65], struct rg_error *err);
 

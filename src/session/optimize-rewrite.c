@@ -66,7 +66,7 @@ static int take_stage(struct rewriting *t, const struct rg_pass *pass, struct rg
 	s->n_rewritten = t->log.n_rewritten;
 	rc = rg_optimize_needed_values(t->g, &values, err);
 	if (!rc)
-		rc = rg_onnx_digest(t->g, &(struct rg_onnx_parts){ NULL, values }, s->digest, err);
+		rc = rg_onnx_digest(t->g, values, s->digest, err);
 	/* a node of a younger version than the file's opset is no reason to stop: that comes later */
 	if (!rc)
 		rc = rg_optimize_measure(t->g, &s->cost, err);

@@ -47,7 +47,7 @@ static int write_graph(struct work *w, struct rg_graph *g, const char *path, str
 	if (!rc && w->o->level > 0)
 		rc = rg_optimize_needed_values(g, &values, err);
 	if (!rc)
-		rc = rg_onnx_write_parts(g, &(struct rg_onnx_parts){ NULL, values }, part, err);
+		rc = rg_onnx_write_values(g, values, part, err);
 	if (!rc && w->o->verify && w->r->planned)
 		rc = rg_optimize_prove_file(w, part, false, err);
 	if (!rc && w->o->verify && w->r->planned && rg_optimize_varies(w))
