@@ -45,8 +45,10 @@ int rg_cmd_check(struct rg_args *a, struct rg_error *err)
 		rg_store_close(s);
 		return rc;
 	}
-	if ((model ? rg_cmd_open_write(a, &s, err) : rg_cmd_open_read(a, &s, err)) != 0)
+	if ((model ? rg_cmd_open_write(a, &s, err) : rg_cmd_open_read(a, &s, err)) != 0) {
+		rg_cmd_missing_model(what, err);
 		return rg_cmd_exit_code(err);
+	}
 	if (model) {
 		a->session.model = what;
 		rg_cmd_catch_interrupt();
@@ -62,6 +64,8 @@ int rg_cmd_check(struct rg_args *a, struct rg_error *err)
 		what = ref;
 	}
 	rc = print_check(a, s, what, err);
+	if (!model)
+		rg_cmd_missing_model(what, err);
 	rg_store_close(s);
 	return rc;
 }

@@ -110,10 +110,14 @@ int rg_cmd_plot(struct rg_args *a, struct rg_error *err)
 	if (!kind)
 		return rg_cmd_exit_code(err);
 	a->session.no_ceilings = true; /* no roof is drawn */
-	if ((model ? rg_cmd_plan(a, what, &s, err) : rg_cmd_open_read(a, &s, err)) != 0)
+	if ((model ? rg_cmd_plan(a, what, &s, err) : rg_cmd_open_read(a, &s, err)) != 0) {
+		rg_cmd_missing_model(what, err);
 		return rg_cmd_exit_code(err);
+	}
 	if (rg_cmd_load(s, model ? "last" : what, &rec, &an, err) == 0)
 		draw(a, an, kind, err);
+	else if (kind->takes_model && !model)
+		rg_cmd_missing_model(what, err);
 	rg_analysis_free(an);
 	rg_recording_free(rec);
 	rg_store_close(s);

@@ -28,14 +28,18 @@ int rg_cmd_tui(struct rg_args *a, struct rg_error *err)
 	struct rg_tui_options o = { .run = model ? NULL : what, .db = a->db };
 	struct recorder r = { .args = a };
 
-	if ((model ? rg_cmd_open_write(a, &r.store, err) : rg_cmd_open_read(a, &r.store, err)) != 0)
+	if ((model ? rg_cmd_open_write(a, &r.store, err) : rg_cmd_open_read(a, &r.store, err)) != 0) {
+		rg_cmd_missing_model(what, err);
 		return rg_cmd_exit_code(err);
+	}
 	if (model) {
 		a->session.model = what;
 		o.record = record;
 		o.record_ctx = &r;
 	}
 	rg_tui_run(r.store, &o, err);
+	if (!model)
+		rg_cmd_missing_model(what, err);
 	rg_store_close(r.store);
 	return rg_cmd_exit_code(err);
 }

@@ -127,6 +127,8 @@ int rg_cmd_open_write(const struct rg_args *a, struct rg_store **s, struct rg_er
  * caller's to free (analysis first). */
 int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec,
 		struct rg_analysis **a, struct rg_error *err);
+/* `what` names no run, but reads like a model's file: the error then says that there is no such file. */
+void rg_cmd_missing_model(const char *what, struct rg_error *err);
 /* Exit code for an error: 1, 2, 3, 130 (docs/commands.md). */
 int rg_cmd_exit_code(const struct rg_error *err);
 /* A progress callback that draws one line on a terminal's stderr. */

@@ -134,6 +134,17 @@ int rg_cmd_load(struct rg_store *s, const char *ref, struct rg_recording **rec, 
 	return rc;
 }
 
+void rg_cmd_missing_model(const char *what, struct rg_error *err)
+{
+	const char *dot = what ? strrchr(what, '.') : NULL;
+
+	if (err->code != -ENOENT || !dot || strcmp(dot, ".onnx") != 0)
+		return;
+	rg_error_set(err, -ENOENT, "there is no such file");
+	rg_error_hint(err, "check the path; no run has that name either");
+	rg_error_at(err, "%s", what);
+}
+
 struct rg_style rg_cmd_style(const struct rg_args *a)
 {
 	return (struct rg_style){
