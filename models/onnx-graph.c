@@ -474,6 +474,8 @@ int onnx_read_graph(struct onnx_reader *r, pb_istream_t *stream, struct rg_graph
 	for (size_t i = 0; !rc && i < c.inputs.n; i++)
 		if (g->values[c.inputs.v[i]].origin == RG_CONST_NONE)
 			rc = rg_graph_add_input(g, c.inputs.v[i], r->err);
+		else
+			g->values[c.inputs.v[i]].was_input = true;
 	if (!rc && c.name.text) {
 		g->name = rg_arena_strdup(g->arena, c.name.text);
 		if (!g->name)

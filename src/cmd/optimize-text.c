@@ -10,18 +10,42 @@
 
 enum { N_EXAMPLES = 3 };
 
-static double bytes_of(const struct rg_optimize_cost *c)
+static const char *plural(int n)
 {
-	return c->bytes < 0 ? (double)NAN : (double)c->bytes;
+	return n == 1 ? "" : "s";
+}
+
+/* An interface that is not the file's any more; the JSON has all names. */
+static void tell_defaults(struct rg_str *out, const struct rg_optimized *r)
+{
+	if (r->n_defaults == 1)
+		rg_str_printf(out, "%s is a constant and no input any more: the file gives it a value\n",
+			      r->defaults[0]);
+	else if (r->n_defaults)
+		rg_str_printf(
+		    out,
+		    "%d inputs such as %s are constants and no inputs any more: the file gives them values\n",
+		    r->n_defaults, r->defaults[0]);
+}
+
+/* "22.3 MiB ~", or "-" */
+static const char *moved(char out[64], const struct rg_optimize_cost *c)
+{
+	char num[48];
+
+	snprintf(out, 64, "%s%s", rg_fmt_bytes(num, c->bytes < 0 ? (double)NAN : (double)c->bytes),
+		 c->bytes < 0 ? "" : " ~");
+	return out;
 }
 
 void rg_optimize_summary(struct rg_str *out, const struct rg_optimized *r, const char *path)
 {
 	rg_str_printf(out, "wrote %s: ", path);
 	if (r->planned)
-		rg_str_printf(out, "%d steps instead of %d", r->after.steps, r->before.steps);
+		rg_str_printf(out, "%d step%s instead of %d", r->after.steps, plural(r->after.steps),
+			      r->before.steps);
 	else
-		rg_str_printf(out, "%d nodes", r->n_nodes_after);
+		rg_str_printf(out, "%d node%s", r->n_nodes_after, plural(r->n_nodes_after));
 	if (r->opset_after != r->opset_before)
 		rg_str_printf(out, ", opset %" PRId64 " instead of %" PRId64, r->opset_after,
 			      r->opset_before);
@@ -31,6 +55,7 @@ void rg_optimize_summary(struct rg_str *out, const struct rg_optimized *r, const
 	for (int i = 0; i < r->n_fixed; i++)
 		rg_str_printf(out, "%s is fixed to %" PRId64 ": %s\n", r->fixed[i].name, r->fixed[i].value,
 			      r->fixed[i].why);
+	tell_defaults(out, r);
 }
 
 /* ---- for people ---- */
@@ -38,9 +63,9 @@ void rg_optimize_summary(struct rg_str *out, const struct rg_optimized *r, const
 static int pass_table(struct rg_str *out, const struct rg_optimized *r, const struct rg_style *st)
 {
 	static const struct rg_column columns[] = {
-	    {"pass", RG_ALIGN_LEFT, 0, 0},         {"level", RG_ALIGN_RIGHT, 0, 2},
-	    {"nodes\ngone", RG_ALIGN_RIGHT, 0, 0}, {"steps\nsaved", RG_ALIGN_RIGHT, 0, 0},
-	    {"not\nmoved", RG_ALIGN_RIGHT, 0, 0},  {"what", RG_ALIGN_LEFT, 20, 1},
+	    {"pass", RG_ALIGN_LEFT, 0, 0},          {"level", RG_ALIGN_RIGHT, 0, 2},
+	    {"nodes\ngone", RG_ALIGN_RIGHT, 0, 0},  {"steps\nsaved", RG_ALIGN_RIGHT, 0, 0},
+	    {"not\nmoved ~", RG_ALIGN_RIGHT, 0, 0}, {"what", RG_ALIGN_LEFT, 20, 1},
 	};
 	struct rg_table t;
 	char num[48];
@@ -108,17 +133,18 @@ static int decline_table(struct rg_str *out, const struct rg_optimized *r, const
 
 int rg_optimize_explain(struct rg_str *out, const struct rg_optimized *r, const struct rg_style *st)
 {
-	char before[48], after[48];
+	char before[64], after[64];
 	int rc = 0;
 
 	if (!r->planned) {
 		rg_str_add(out, "level 0: the model is written as it was read\n");
+		tell_defaults(out, r);
 		return out->failed ? -ENOMEM : 0;
 	}
-	rg_str_printf(out, "at %s%s: %d steps that move %s, before %d that move %s\n\n",
+	rg_str_printf(out, "at %s%s: %d step%s that move%s %s, before %d of %s\n\n",
 		      r->sizes[0] ? r->sizes : "no inputs", r->sizes_given ? "" : " (an example)",
-		      r->after.steps, rg_fmt_bytes(after, bytes_of(&r->after)), r->before.steps,
-		      rg_fmt_bytes(before, bytes_of(&r->before)));
+		      r->after.steps, plural(r->after.steps), r->after.steps == 1 ? "s" : "",
+		      moved(after, &r->after), r->before.steps, moved(before, &r->before));
 	if (r->log.n_rewritten)
 		rc = pass_table(out, r, st);
 	else
@@ -135,11 +161,12 @@ int rg_optimize_explain(struct rg_str *out, const struct rg_optimized *r, const 
 			      r->fixed[i].why);
 	if (r->n_pinned)
 		rg_str_printf(out,
-			      "left as they are: %d nodes that would become something else at other sizes, "
+			      "left as they are: %d node%s that would become something else at other sizes, "
 			      "such as %s\n",
-			      r->n_pinned, r->pinned[0]);
+			      r->n_pinned, plural(r->n_pinned), r->pinned[0]);
+	tell_defaults(out, r);
 	if (r->n_dead)
-		rg_str_printf(out, "dropped: %d nodes that no output needs\n", r->n_dead);
+		rg_str_printf(out, "dropped: %d node%s that no output needs\n", r->n_dead, plural(r->n_dead));
 	if (r->opset_after != r->opset_before)
 		rg_str_printf(out,
 			      "opset: %" PRId64 " instead of %" PRId64 ", for operators that came with it\n",
@@ -227,6 +254,9 @@ int rg_optimize_json(struct rg_str *out, const struct rg_optimized *r, const cha
 		rg_json_int(&j, o, "value", r->fixed[i].value);
 		rg_json_text(&j, o, "why", r->fixed[i].why);
 	}
+	list = rg_json_put(&j, j.root, "constant_inputs", json_array());
+	for (int i = 0; i < r->n_defaults; i++)
+		rg_json_text(&j, list, NULL, r->defaults[i]);
 	list = rg_json_put(&j, j.root, "left_as_they_are", json_array());
 	for (int i = 0; i < r->n_pinned; i++)
 		rg_json_text(&j, list, NULL, r->pinned[i]);

@@ -40,7 +40,7 @@ static int set_producers(struct rg_graph *g, struct rg_error *err)
 	return 0;
 }
 
-/* Up to IR 3 every initialiser is listed as an input too: those are no inputs. */
+/* Inputs that have a value are none here: initialisers that are listed as inputs, too. */
 static void drop_initialised_inputs(struct rg_graph *g)
 {
 	int kept = 0;
@@ -48,10 +48,12 @@ static void drop_initialised_inputs(struct rg_graph *g)
 	for (int i = 0; i < g->n_inputs; i++) {
 		struct rg_value *v = &g->values[g->inputs[i]];
 
-		if (v->origin != RG_CONST_NONE)
+		if (v->origin != RG_CONST_NONE) {
 			v->is_input = false;
-		else
+			v->was_input = true;
+		} else {
 			g->inputs[kept++] = g->inputs[i];
+		}
 	}
 	g->n_inputs = kept;
 }

@@ -82,6 +82,8 @@ struct rg_value {
 	int producer;                   /* node index, -1 for inputs and initialisers */
 	int n_consumers;                /* uses by nodes, an input used twice counts 2 */
 	bool is_input, is_output;
+	bool was_input;                 /* an initialiser that is listed as an input, too. Constant here; from
+					   IR 4 on it was a default, which whoever runs the file may replace */
 	bool from_outer;                /* subgraphs: defined in an enclosing graph */
 };
 

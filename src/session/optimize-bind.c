@@ -5,10 +5,11 @@
 #include "session/optimize-work.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
+#include "base/str.h"
 #include "compile/fold.h"
 #include "models/onnx.h"
 #include "session/inputs.h"
@@ -154,11 +155,27 @@ static int bind_example(struct work *w, struct rg_error *err)
 	return 0;
 }
 
+static int write_sizes(struct work *w, struct rg_error *err)
+{
+	const struct rg_graph *g = w->r->model->graph;
+	struct rg_str s = { 0 };
+	char text[160];
+
+	for (int i = 0; i < g->n_inputs; i++)
+		if (g->values[g->inputs[i]].kind == RG_VALUE_TENSOR)
+			rg_str_printf(&s, "%s%s=%s", s.len ? ", " : "", g->values[g->inputs[i]].name,
+				      rg_shape_text(text, &w->bound[i]));
+	w->r->sizes = s.failed ? NULL : rg_arena_strdup(w->r->arena, rg_str_text(&s));
+	if (!w->r->sizes)
+		rg_error_nomem(err, s.len);
+	rg_str_free(&s);
+	return err->code;
+}
+
 int rg_optimize_find_sizes(struct work *w, struct rg_error *err)
 {
 	struct rg_model *m = w->r->model;
-	int rc = rg_inputs_check_names(m->graph, &w->o->session, err), at = 0;
-	char text[160];
+	int rc = rg_inputs_check_names(m->graph, &w->o->session, err);
 
 	if (!rc)
 		rc = rg_prepare_shapes(&w->o->session, m->graph, &w->given, err);
@@ -170,12 +187,7 @@ int rg_optimize_find_sizes(struct work *w, struct rg_error *err)
 		rc = remember_bound(w, m->graph, err);
 	else if (rc == -EINVAL)
 		rc = bind_example(w, err);
-	for (int i = 0; i < m->graph->n_inputs && !rc && at < (int)sizeof(w->r->sizes) - 200; i++)
-		if (m->graph->values[m->graph->inputs[i]].kind == RG_VALUE_TENSOR)
-			at += snprintf(w->r->sizes + at, sizeof(w->r->sizes) - (size_t)at, "%s%.100s=%s",
-				       at ? ", " : "", m->graph->values[m->graph->inputs[i]].name,
-				       rg_shape_text(text, &w->bound[i]));
-	return rc;
+	return rc ? rc : write_sizes(w, err);
 }
 
 static bool try_all(struct work *w, int k, struct rg_error *err)

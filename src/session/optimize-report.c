@@ -1,6 +1,6 @@
 /*
  * What people read of a rewriting: which passes there were, what each saved or why it was left out,
- * and which sizes are fixed.
+ * which sizes are fixed, and which inputs are none any more.
  */
 #include "session/optimize-work.h"
 
@@ -28,6 +28,28 @@ static void report_pass(const struct work *w, const struct rewriting *a, struct 
 		p->bytes_saved += before->cost.bytes - then->cost.bytes;
 		p->bytes_known = p->bytes_known && before->cost.bytes >= 0 && then->cost.bytes >= 0;
 	}
+}
+
+int rg_optimize_report_defaults(struct work *w, const struct rg_graph *g, struct rg_error *err)
+{
+	struct rg_optimized *r = w->r;
+	int n = 0;
+
+	if (g->ir_version <= 3) /* there all initialisers are listed, which says nothing */
+		return 0;
+	for (int i = 0; i < g->n_values; i++)
+		n += g->values[i].was_input;
+	r->defaults = rg_arena_alloc(r->arena, (size_t)n + 1, sizeof(*r->defaults));
+	if (!r->defaults)
+		return rg_error_nomem(err, (size_t)n * sizeof(*r->defaults));
+	for (int i = 0; i < g->n_values; i++) {
+		if (!g->values[i].was_input)
+			continue;
+		r->defaults[r->n_defaults] = rg_arena_strdup(r->arena, g->values[i].name);
+		if (!r->defaults[r->n_defaults++])
+			return rg_error_nomem(err, strlen(g->values[i].name));
+	}
+	return 0;
 }
 
 int rg_optimize_report(struct work *w, struct rewriting *a, struct rg_error *err)

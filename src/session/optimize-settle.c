@@ -102,11 +102,6 @@ static int fix_what_matters(struct work *w, const struct rewriting *a, struct rg
 	return rc;
 }
 
-static bool given_by_person(const struct work *w)
-{
-	return w->r->sizes_given;
-}
-
 int rg_optimize_settle(struct work *w, struct rewriting *a, struct rg_error *err)
 {
 	for (;;) {
@@ -138,7 +133,7 @@ int rg_optimize_settle(struct work *w, struct rewriting *a, struct rg_error *err
 		rc = compare_second(w, a, &stage, &pass, err);
 		if (rc || stage < 0)
 			return rc;
-		if (stage > 0 && given_by_person(w))
+		if (stage > 0 && w->r->sizes_given)
 			return fix_what_matters(w, a, err);
 		rg_optimize_rewriting_free(a);
 		if (stage == 0 && w->keep_branches) {

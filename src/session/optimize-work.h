@@ -106,7 +106,9 @@ int rg_optimize_prove_passes(struct work *w, struct rg_error *err);
 /* Reads what was written, and runs that. -EDOM: it computes something else. */
 int rg_optimize_prove_file(struct work *w, const char *path, bool second, struct rg_error *err);
 
-/* optimize-report.c: fills w->r with what each pass did and which sizes are fixed. */
+/* optimize-report.c: fills w->r with the inputs that became constants, of the graph as it was read. */
+int rg_optimize_report_defaults(struct work *w, const struct rg_graph *g, struct rg_error *err);
+/* Fills w->r with what each pass did and which sizes are fixed. */
 int rg_optimize_report(struct work *w, struct rewriting *a, struct rg_error *err);
 
 #endif

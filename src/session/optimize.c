@@ -98,6 +98,31 @@ static int rewrite_model(struct work *w, struct rg_error *err)
 	return rc;
 }
 
+/* A pass that exists, and that would run but for this. */
+static int check_disabled(const char *name, struct rg_error *err)
+{
+	const struct rg_pass *pass = NULL;
+	struct rg_str names = { 0 };
+
+	for (int k = 0; k < rg_pass_count(); k++) {
+		const struct rg_pass *p = rg_pass_at(k);
+
+		if (strcmp(p->name, name) == 0)
+			pass = p;
+		if (!p->own_only)
+			rg_str_printf(&names, "%s%s", names.len ? ", " : "", p->name);
+	}
+	if (!pass)
+		rg_error_set(err, RG_EUSAGE, "--disable %.60s: there is no such pass", name);
+	else if (pass->own_only)
+		rg_error_set(err, RG_EUSAGE, "--disable %s: the pass never runs for a file: %s", name,
+			     pass->own_only);
+	if (err->code)
+		rg_error_hint(err, "one of: %s", rg_str_text(&names));
+	rg_str_free(&names);
+	return err->code;
+}
+
 static int make_room(struct work *w, struct rg_error *err)
 {
 	size_t n = (size_t)rg_pass_count() + 1;
@@ -107,21 +132,8 @@ static int make_room(struct work *w, struct rg_error *err)
 	if (!w->out || !w->disabled)
 		return rg_error_nomem(err, n * sizeof(*w->out));
 	for (int i = 0; i < w->o->n_disabled; i++) {
-		bool found = false;
-
-		for (int k = 0; k < rg_pass_count(); k++)
-			found = found || strcmp(rg_pass_at(k)->name, w->o->disabled[i]) == 0;
-		if (!found) {
-			struct rg_str names = { 0 };
-
-			for (int k = 0; k < rg_pass_count(); k++)
-				rg_str_printf(&names, "%s%s", k ? ", " : "", rg_pass_at(k)->name);
-			rg_error_set(err, RG_EUSAGE, "--disable %.60s: there is no such pass",
-				     w->o->disabled[i]);
-			rg_error_hint(err, "one of: %s", rg_str_text(&names));
-			rg_str_free(&names);
+		if (check_disabled(w->o->disabled[i], err))
 			return err->code;
-		}
 		w->disabled[i] = w->o->disabled[i];
 	}
 	return 0;
@@ -136,6 +148,7 @@ static int optimize(struct work *w, const char *path, struct rg_error *err)
 		rc = rg_model_open(w->o->session.model, &w->o->session.bindings, &r->model, err);
 	if (rc)
 		return rc;
+	rc = rg_optimize_report_defaults(w, r->model->graph, err);
 	r->opset_before = rg_graph_opset(r->model->graph, "");
 	w->opset = r->opset_before;
 	w->most_opset = w->o->opset ? w->o->opset : USUAL_OPSET;
@@ -143,7 +156,7 @@ static int optimize(struct work *w, const char *path, struct rg_error *err)
 		w->most_opset = r->opset_before;
 	r->n_nodes_before = r->model->graph->n_nodes;
 	r->weight_bytes_before = rg_graph_weight_bytes(r->model->graph);
-	if (r->level > 0)
+	if (!rc && r->level > 0)
 		rc = rewrite_model(w, err);
 	if (!rc)
 		rc = rg_opset_raise(r->model->graph, 0, err);

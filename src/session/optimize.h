@@ -48,13 +48,15 @@ struct rg_optimized {
 	int64_t weight_bytes_before, weight_bytes_after; /* of constants that are read; -1 unknown */
 	bool planned;               /* what follows is known: level 1 and above */
 	struct rg_optimize_cost before, after;
-	char sizes[512];            /* "x=1x3x640x640": where it was rewritten */
+	const char *sizes;          /* "x=1x3x640x640": where it was rewritten; "" no inputs */
 	bool sizes_given;           /* by a person, all of them */
 	int n_passes;
 	struct rg_optimized_pass *passes;
 	struct rg_pass_log log;     /* what was done and declined */
 	int n_fixed;
 	struct rg_optimized_size *fixed;
+	int n_defaults; /* inputs that have a value in the file they were read from: constants, and no */
+	const char **defaults;      /* inputs of what is written */
 	int n_pinned;               /* nodes left as they are: what they become depends on open sizes */
 	const char **pinned;
 	bool verified;

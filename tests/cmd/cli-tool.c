@@ -124,7 +124,8 @@ static int write_forever(const char *path)
 
 /* y = Relu(x), with one thing of it changed:
  *   relu: float32 [2, 3]   named: [batch, 3]   unnamed: [?, 3]
- *   unknown: an operator that is none   future: an opset that is not yet */
+ *   unknown: an operator that is none   future: an opset that is not yet
+ *   default: the file gives x values, too */
 static int write_onnx(const char *kind, const char *path)
 {
 	const int64_t small[] = { 2, 3 }, large[] = { 20, 30 }, found[] = { 2, -2 };
@@ -143,6 +144,11 @@ static int write_onnx(const char *kind, const char *path)
 	wire_str(&g, GRAPH_NAME, "g");
 	v = named || unnamed ? open_value("x", named ? "batch" : NULL) : wire_value("x", RG_F32, 2, dims);
 	wire_msg(&g, GRAPH_INPUT, &v);
+	if (strcmp(kind, "default") == 0) {
+		v = wire_tensor("x", RG_F32, 2, dims);
+		wire_bytes(&v, TENSOR_RAW, (const float[6]){ 1, -1 }, 6 * sizeof(float));
+		wire_msg(&g, GRAPH_INITIALIZER, &v);
+	}
 	v = named || unnamed ? open_value("y", named ? "batch" : NULL) :
 	    nonzero	     ? wire_value("y", RG_I64, 2, found) :
 			       wire_value("y", RG_F32, 2, dims);

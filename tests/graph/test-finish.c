@@ -238,7 +238,7 @@ static void test_constants(void **state)
 	finish_fails(&b, -EINVAL, "has no value");
 }
 
-/* Up to IR 3, initialisers are listed as inputs too. */
+/* Initialisers that are listed as inputs, too: up to IR 3 all are, later those that are a default. */
 static void test_initialised_inputs(void **state)
 {
 	struct build b = build_new(9);
@@ -252,6 +252,8 @@ static void test_initialised_inputs(void **state)
 	assert_int_equal(b.g->n_inputs, 1);
 	assert_string_equal(b.g->values[b.g->inputs[0]].name, "x");
 	assert_false(build_get(&b, "w")->is_input);
+	assert_true(build_get(&b, "w")->was_input);
+	assert_false(build_get(&b, "x")->was_input);
 	rg_graph_free(b.g);
 }
 
