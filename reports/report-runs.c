@@ -211,7 +211,8 @@ static double ridge(const struct rg_ceiling_row *rows, int n)
 	for (int i = 0; i < n; i++) {
 		if (rows[i].threads != threads)
 			continue;
-		if (strcmp(rows[i].kind, "compute") == 0 && !(rows[i].value <= peak))
+		if (strcmp(rows[i].kind, "compute") == 0 && strcmp(rows[i].dtype, "float32") == 0 &&
+		    !(rows[i].value <= peak))
 			peak = rows[i].value;
 		else if (strcmp(rows[i].level, "DRAM") == 0 && !(rows[i].value <= dram))
 			dram = rows[i].value;

@@ -317,6 +317,8 @@ char *rg_num_unit(char *out, double v, const char *unit)
 		snprintf(out, 64, strcmp(num, "-") == 0 ? "%s" : "%s %%", num);
 	} else if (strcmp(unit, "flop/s") == 0) {
 		rg_num_si(out, v, "FLOP/s");
+	} else if (strcmp(unit, "op/s") == 0) {
+		rg_num_si(out, v, "OP/s");
 	} else if (strcmp(unit, "byte/s") == 0) {
 		rg_num_si(out, v, "B/s");
 	} else if (strcmp(unit, "flop") == 0 || strcmp(unit, "flops") == 0) {

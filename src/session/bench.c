@@ -300,7 +300,7 @@ static int all_cases(struct bench *b, const struct rg_bench_set *s, struct rg_er
 	int rc;
 
 	progress(b, "measuring ceilings");
-	rc = measure_ceilings(b, RG_CEIL_ALL, "before", b->o->quick ? CEILING_NS : 0.1e9, rows, err);
+	rc = measure_ceilings(b, RG_CEIL_F32, "before", b->o->quick ? CEILING_NS : 0.1e9, rows, err);
 	if (!rc)
 		rc = measure_short(b, "before", b->after, err);
 	for (size_t i = 0; i < s->n && !rc; i++) {

@@ -1,6 +1,6 @@
 /*
- * Measures the ceilings of this machine: peak multiply-add rate and read
- * bandwidth a level of memory, by kernels/roof.
+ * Measures the ceilings of this machine: peak multiply-add rate, the rate of each form
+ * of the exact int8 product, and read bandwidth a level of memory, by kernels/roof.
  *
  * All threads start together behind a barrier, each on a CPU and a buffer of
  * its own. A window is the time from the first start to the last end. Many
@@ -55,6 +55,11 @@ static void work(struct member *m)
 	m->start_ns = rg_clock_now_ns();
 	if (t->kernel->flops) {
 		m->work = t->kernel->flops(t->rounds, &m->sink);
+	} else if (t->kernel->iops) {
+		uint32_t sum;
+
+		m->work = t->kernel->iops(t->rounds, &sum);
+		m->sink = (float)sum;
 	} else {
 		for (int64_t r = 0; r < t->rounds; r++)
 			m->work += t->kernel->read(m->data, t->size_bytes, &m->sink);
@@ -209,7 +214,7 @@ static int measure(const struct rg_roof_kernel *k, int threads, size_t size_byte
 	row->high = rate[n - 1];
 	row->samples = n;
 	row->threads = threads;
-	row->dtype = "float32";
+	row->dtype = k->iops ? "int8" : "float32";
 	row->isa = k->isa_name;
 	row->provenance = RG_PROV_MEASURED;
 	row->working_set_bytes = size_bytes ? (int64_t)size_bytes * threads : -1;
@@ -225,9 +230,53 @@ static const struct rg_roof_kernel *widest(bool compute, uint32_t isa)
 	for (int i = 0; i < rg_roof_count(); i++) {
 		const struct rg_roof_kernel *k = rg_roof_at(i);
 
-		if ((k->flops != NULL) != compute || (k->isa & ~isa) != 0)
+		if ((compute ? !k->flops : !k->read) || (k->isa & ~isa) != 0)
 			continue;
 		best = k;
+	}
+	return best;
+}
+
+/* The same among the int8 kernels of a form. One that does not get its sum right is passed over. */
+static const struct rg_roof_kernel *widest_int8(const char *form, uint32_t isa)
+{
+	const struct rg_roof_kernel *best = NULL;
+
+	for (int i = 0; i < rg_roof_count(); i++) {
+		const struct rg_roof_kernel *k = rg_roof_at(i);
+
+		if (k->iops && strcmp(k->form, form) == 0 && !(k->isa & ~isa) && rg_roof_check(k))
+			best = k;
+	}
+	return best;
+}
+
+/* In the order of the rows. `level`: "peak" means float32 to all readers of ceilings. */
+static const struct {
+	const char *form, *level;
+	enum rg_roof_weights weights;
+} int8_forms[] = {
+	{ "widen", "int8 widen", RG_ROOF_ANY },
+	{ "pairs", "int8 pairs", RG_ROOF_PAIRS },
+	{ "quads", "int8 quads", RG_ROOF_QUADS },
+	{ "vnni", "int8 vnni", RG_ROOF_ANY },
+};
+#define INT8_FORMS (sizeof(int8_forms) / sizeof(int8_forms[0]))
+
+const struct rg_ceiling_row *rg_ceilings_int8(const struct rg_ceiling_row *rows, int n, enum rg_roof_weights most,
+					      enum rg_roof_weights *needs)
+{
+	const struct rg_ceiling_row *best = NULL;
+
+	for (int i = 0; i < n; i++) {
+		for (size_t f = 0; f < INT8_FORMS; f++) {
+			if (strcmp(rows[i].level, int8_forms[f].level) != 0 || int8_forms[f].weights > most ||
+			    !(rows[i].value > (best ? best->value : 0)))
+				continue;
+			best = &rows[i];
+			if (needs)
+				*needs = int8_forms[f].weights;
+		}
 	}
 	return best;
 }
@@ -311,6 +360,25 @@ int rg_ceilings_measure(const struct rg_topology *topo, int threads, uint32_t is
 		r->unit = "flop/s";
 		r->when = when;
 		r->method = "independent multiply-add chains, best of short windows";
+		(*n)++;
+	}
+	for (size_t f = 0; (what & RG_CEIL_INT8) && f < INT8_FORMS; f++) {
+		const struct rg_roof_kernel *k = widest_int8(int8_forms[f].form, isa);
+		struct rg_ceiling_row *r = &rows[*n];
+
+		if (!k)
+			continue;
+		memset(r, 0, sizeof(*r));
+		if (progress)
+			progress(ctx, "measuring the int8 peak", NAN);
+		rc = measure(k, threads, 0, budget_ns / 4, topo, r, err);
+		if (rc)
+			return rc;
+		r->kind = "compute";
+		r->level = int8_forms[f].level;
+		r->unit = "op/s";
+		r->when = when;
+		r->method = k->method;
 		(*n)++;
 	}
 	for (int i = 0; read && i < n_levels; i++) {

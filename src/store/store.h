@@ -87,13 +87,14 @@ struct rg_fact {
 
 struct rg_ceiling_row {
 	const char *kind;        /* "compute" or "bandwidth" */
-	const char *level;       /* "peak" for compute; "L1", "L2", "L3", "DRAM" */
-	const char *dtype;       /* "float32" */
+	const char *level;       /* compute: "peak", "int8 widen", "int8 pairs", "int8 quads", "int8 vnni";
+	                            bandwidth: "L1", "L2", "L3", "DRAM" */
+	const char *dtype;       /* "float32", "int8" */
 	const char *isa;         /* "avx2", "avx512" */
 	int threads;
-	double value, low, high; /* flop/s or byte/s; best, and the spread seen */
+	double value, low, high; /* flop/s, op/s or byte/s; best, and the spread seen */
 	int samples;
-	const char *unit;        /* "flop/s", "byte/s" */
+	const char *unit;        /* "flop/s", "op/s", "byte/s" */
 	const char *when;        /* "before", "after": relative to the timing pass */
 	const char *method;      /* one line */
 	int64_t working_set_bytes; /* -1 for compute */

@@ -42,6 +42,57 @@ static void test_peak(void **state)
 	assert_true(ran >= 1);
 }
 
+/* Every int8 form at the edge of what it is exact for; what saturates gives another sum. */
+static void test_int8(void **state)
+{
+	int ran = 0;
+
+	for (int i = 0; i < rg_roof_count(); i++) {
+		const struct rg_roof_kernel *k = rg_roof_at(i);
+		const int most[] = { [RG_ROOF_ANY] = 128, [RG_ROOF_PAIRS] = 64, [RG_ROOF_QUADS] = 32 };
+		uint32_t sink;
+		int64_t once;
+
+		if (!k->iops || (k->isa & ~isa))
+			continue;
+		assert_int_equal(k->factor[0], 255);
+		assert_int_equal(k->factor[1], -most[k->weights]);
+		once = k->iops(1, &sink);
+		/* whole vectors of chains, two operations a product */
+		assert_true(once >= 16 && once % 16 == 0);
+		for (int64_t rounds = 0; rounds < 3000; rounds = rounds * 3 + 1) {
+			assert_int_equal(k->iops(rounds, &sink), rounds * once);
+			if (sink != (uint32_t)(rounds * once / 2 * k->factor[0] * k->factor[1]))
+				fail_msg("%s: %u after %d rounds", k->name, sink, (int)rounds);
+		}
+		assert_true(rg_roof_check(k));
+		ran++;
+	}
+	assert_true(ran >= 1);
+}
+
+static int64_t iops_that_saturate(int64_t rounds, uint32_t *sink)
+{
+	*sink = (uint32_t)(rounds * -32768);
+	return rounds * 4;
+}
+
+static int64_t iops_that_do_nothing(int64_t rounds, uint32_t *sink)
+{
+	*sink = 0;
+	return 0;
+}
+
+/* A kernel that is wrong must not pass the check that stands before its measurement. */
+static void test_check(void **state)
+{
+	struct rg_roof_kernel k = { "wrong", "scalar", 0, .iops = iops_that_saturate, .factor = { 255, -128 } };
+
+	assert_false(rg_roof_check(&k));
+	k.iops = iops_that_do_nothing;
+	assert_false(rg_roof_check(&k));
+}
+
 static void test_read(void **state)
 {
 	const size_t size = 3 * 4096;
@@ -85,7 +136,10 @@ static void test_table(void **state)
 	assert_null(rg_roof_at(-1));
 	assert_null(rg_roof_at(rg_roof_count()));
 	for (i = 0; i < rg_roof_count(); i++) {
-		assert_true(!rg_roof_at(i)->flops != !rg_roof_at(i)->read);
+		const struct rg_roof_kernel *r = rg_roof_at(i);
+
+		assert_int_equal((r->flops != NULL) + (r->read != NULL) + (r->iops != NULL), 1);
+		assert_int_equal(r->form && r->method, r->iops != NULL);
 		for (k = 0; k < i; k++)
 			assert_string_not_equal(rg_roof_at(i)->name, rg_roof_at(k)->name);
 	}
@@ -96,6 +150,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_peak),
+		cmocka_unit_test(test_int8),
+		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_read),
 	};
 	struct rg_cpu cpu;

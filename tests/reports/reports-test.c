@@ -557,6 +557,8 @@ static void test_ceilings(void **state)
 		 RG_PROV_MEASURED},
 		{"compute", "peak", "float32", "avx2", 2, 96e9, 90e9, 97e9, 9, "flop/s", "alone", "chains", -1,
 		 RG_PROV_MEASURED},
+		{"compute", "int8 pairs", "int8", "avx2", 2, 190e9, 180e9, 190e9, 9, "op/s", "alone", "vpmaddubsw", -1,
+		 RG_PROV_MEASURED},
 		{"bandwidth", "DRAM", "float32", "avx2", 2, 12e9, 11e9, 12e9, 5, "byte/s", "alone", "reads",
 		 1 << 29, RG_PROV_MEASURED},
 	};
@@ -568,15 +570,15 @@ static void test_ceilings(void **state)
 	struct rg_str s = { 0 };
 	json_t *j;
 
-	assert_int_equal(rg_report_ceilings(&s, facts, 2, rows, 3, &st), 0);
+	assert_int_equal(rg_report_ceilings(&s, facts, 2, rows, 4, &st), 0);
 	j = parse(rg_str_text(&s));
-	assert_true(number(j, "ridge_intensity") == 8); /* 96 over 12, not 50 over 12 */
+	assert_true(number(j, "ridge_intensity") == 8); /* 96 over 12: not 50, and not the 190 of int8 */
 	assert_json_null(json_array_get(json_object_get(j, "ceilings"), 0), "working_set_bytes");
 	assert_json_null(json_array_get(json_object_get(j, "facts"), 1), "value");
 	json_decref(j);
 	rg_str_free(&s);
 	st.format = RG_FORMAT_TABLE;
-	assert_int_equal(rg_report_ceilings(&s, facts, 2, rows, 3, &st), 0);
+	assert_int_equal(rg_report_ceilings(&s, facts, 2, rows, 4, &st), 0);
 	assert_fits(rg_str_text(&s), 80, false);
 	assert_golden("ceilings-80.golden", rg_str_text(&s));
 	rg_str_free(&s);
