@@ -168,6 +168,28 @@ static void cost_chain(const struct rg_cost_in *c, struct rg_cost *out)
 	}
 }
 
+/* ---- LookUp ---- */
+
+static int infer_look_up(struct rg_infer *c, struct rg_error *err)
+{
+	const struct rg_shape table = { .rank = 1, .dim = { 256 } };
+	int rc = rg_infer_type(c, 0, RG_SET_INT8, err);
+
+	if (!rc)
+		rc = rg_infer_type(c, 1, RG_SET_INT8, err);
+	if (!rc)
+		rc = rg_infer_shape_is(c, 1, &table, err);
+	if (!rc)
+		rg_infer_out(c, 0, c->in[1]->dtype, &c->in[0]->shape);
+	return rc;
+}
+
+static void cost_look_up(const struct rg_cost_in *c, struct rg_cost *out)
+{
+	(void)c;
+	out->flops = out->iops = out->sfu = 0; /* it moves bytes */
+}
+
 #define OP(NAME, KIND, MIN, MAX, INFER, COST) \
 	{ RG_OWN_DOMAIN, NAME, KIND, 0, MIN, MAX, 1, 1, { 1 }, 1, 1, INFER, COST }
 
@@ -175,5 +197,6 @@ const struct rg_op rg_ops_own[] = {
 	OP("Chain", RG_KIND_ELEMENTWISE, 1, RG_CHAIN_MAX_IN, infer_chain, cost_chain),
 	OP("FusedConv", RG_KIND_CONV, 2, 4, infer_conv, cost_conv),
 	OP("FusedGemm", RG_KIND_GEMM, 2, 4, infer_gemm, cost_gemm),
+	OP("LookUp", RG_KIND_MOVE, 2, 2, infer_look_up, cost_look_up),
 };
 RG_OP_FAMILY_END(own);

@@ -11,6 +11,9 @@
  *	Chain       1 to 8 inputs  attribute body: a graph of elementwise operators
  *		its inputs in their order, one output, which has the shape that all
  *		inputs broadcast to, as has every value between
+ *	LookUp      X, T
+ *		y = T[x]: X of int8 or uint8, whose bits are the index; T 256 of either,
+ *		whose type is the result's
  */
 #ifndef RG_GRAPH_OWN_H
 #define RG_GRAPH_OWN_H

@@ -17,6 +17,7 @@ static const struct ck_family_table *const tables[] = {
 	&ck_families_nn,
 	&ck_families_norm,
 	&ck_families_pair,
+	&ck_families_quant,
 	&ck_families_reduce,
 	&ck_families_rnn,
 };
