@@ -15,6 +15,12 @@ extern const struct rg_kernel_table rg_kernels_blas_gemm;
 #define RG_GENERIC_TABLE(name) \
 	extern const struct rg_kernel_table rg_kernels_generic_##name, rg_kernels_generic_##name##_avx2, \
 		rg_kernels_generic_##name##_avx512
+#define RG_BYTE_TABLE(name) \
+	extern const struct rg_kernel_table rg_kernels_generic_##name, rg_kernels_generic_##name##_avx2, \
+		rg_kernels_generic_##name##_avx512, rg_kernels_generic_##name##_avxvnni, rg_kernels_generic_##name##_vnni
+#define RG_BYTE_TABLE_LIST(name) \
+	&rg_kernels_generic_##name, &rg_kernels_generic_##name##_avx2, &rg_kernels_generic_##name##_avx512, \
+		&rg_kernels_generic_##name##_avxvnni, &rg_kernels_generic_##name##_vnni
 #define RG_EWISE_FAMILY(name) \
 	extern const struct rg_ew_family rg_ewise_##name, rg_ewise_##name##_avx2, rg_ewise_##name##_avx512
 #define RG_EWISE_FAMILY_LIST(name) &rg_ewise_##name, &rg_ewise_##name##_avx2, &rg_ewise_##name##_avx512
@@ -22,6 +28,8 @@ extern const struct rg_kernel_table rg_kernels_blas_gemm;
 	&rg_kernels_generic_##name, &rg_kernels_generic_##name##_avx2, &rg_kernels_generic_##name##_avx512
 #else
 #define RG_GENERIC_TABLE(name) extern const struct rg_kernel_table rg_kernels_generic_##name
+#define RG_BYTE_TABLE(name) RG_GENERIC_TABLE(name)
+#define RG_BYTE_TABLE_LIST(name) RG_GENERIC_TABLE_LIST(name)
 #define RG_EWISE_FAMILY(name) extern const struct rg_ew_family rg_ewise_##name
 #define RG_EWISE_FAMILY_LIST(name) &rg_ewise_##name
 #define RG_GENERIC_TABLE_LIST(name) &rg_kernels_generic_##name
@@ -32,6 +40,7 @@ RG_GENERIC_TABLE(attention_gqa);
 RG_GENERIC_TABLE(attention_mha);
 RG_GENERIC_TABLE(binary);
 RG_GENERIC_TABLE(byte_ewise);
+RG_BYTE_TABLE(byte_gemm);
 RG_GENERIC_TABLE(cast);
 RG_GENERIC_TABLE(chain);
 RG_GENERIC_TABLE(channelnorm);

@@ -3,7 +3,8 @@
  * once for every level of vector instructions (meson.build), each time giving
  * tables of kernels that need those bits: "loops", "loops-avx2",
  * "loops-avx512". So the level of the machine, or --isa, decides which runs,
- * and the name in a report says which did.
+ * and the name in a report says which did. Products of bytes (byte-*.c) have two
+ * levels more, of instructions that sum four products: "-avxvnni" and "-vnni".
  *
  * The levels with FMA let the compiler contract a * b + c into one rounding;
  * the reference never does. That difference is within the tests' tolerance.
@@ -30,7 +31,19 @@
 #include "kernels/kernel.h"
 #include "sys/cpu.h"
 
-#if defined(RG_GENERIC_AVX512)
+#if defined(RG_GENERIC_VNNI)
+#define RG_LEVEL_ISA (RG_ISA_AVX512_ALL | RG_ISA_AVX512_VNNI | RG_ISA_FMA | RG_ISA_AVX2)
+#define RG_LEVEL_NAME(base) base "-vnni"
+#define RG_LEVEL_TABLE(name) rg_kernels_generic_##name##_vnni
+#define RG_LEVEL_RANK 4
+#define RG_VEC 16
+#elif defined(RG_GENERIC_AVXVNNI)
+#define RG_LEVEL_ISA (RG_ISA_AVX_VNNI | RG_ISA_AVX2 | RG_ISA_FMA)
+#define RG_LEVEL_NAME(base) base "-avxvnni"
+#define RG_LEVEL_TABLE(name) rg_kernels_generic_##name##_avxvnni
+#define RG_LEVEL_RANK 3
+#define RG_VEC 8
+#elif defined(RG_GENERIC_AVX512)
 #define RG_LEVEL_ISA (RG_ISA_AVX512_ALL | RG_ISA_FMA | RG_ISA_AVX2)
 #define RG_LEVEL_NAME(base) base "-avx512"
 #define RG_LEVEL_TABLE(name) rg_kernels_generic_##name##_avx512
@@ -55,7 +68,11 @@
 
 /* A function that one file of a level gives to others of the same level. */
 #define RG_LEVEL_FN2(name, level) name##_##level
-#if defined(RG_GENERIC_AVX512)
+#if defined(RG_GENERIC_VNNI)
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, vnni)
+#elif defined(RG_GENERIC_AVXVNNI)
+#define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avxvnni)
+#elif defined(RG_GENERIC_AVX512)
 #define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx512)
 #elif defined(RG_GENERIC_AVX2)
 #define RG_LEVEL_FN(name) RG_LEVEL_FN2(name, avx2)

@@ -24,25 +24,21 @@ static int run_matmul_integer(const struct rg_call *c, const struct rg_par *par,
 }
 
 /* A scale for index i: one value serves all. */
-static double scale(const struct rg_tensor *t, int64_t i)
+static float scale(const struct rg_tensor *t, int64_t i)
 {
-	return rg_ref_get(t, rg_shape_count(&t->shape) == 1 ? 0 : i);
+	return (float)rg_ref_get(t, rg_shape_count(&t->shape) == 1 ? 0 : i);
 }
 
 static void requantize(const struct rg_byte_matmul *m, int64_t at, int64_t i, int64_t j, int64_t w,
 		       const int32_t *sum)
 {
 	const struct rg_tensor *in = m->c->in, *out = &m->c->out[0];
-	double row = scale(&in[1], i), y = rg_ref_get(&in[6], 0), lo = out->dtype == RG_I8 ? -128 : 0;
+	float row = scale(&in[1], i), y = scale(&in[6], 0);
 	int32_t zero = rg_byte_zero(m->c, 7, 0);
 
-	for (int64_t k = 0; k < w; k++) {
-		double v = rint(sum[k] * (row * scale(&in[4], j + k) / y)) + zero;
-
-		/* a scale of 0 makes NaN: that is the low end */
-		v = v >= lo ? v : lo;
-		rg_ref_set(out, at + k, v <= lo + 255 ? v : lo + 255);
-	}
+	/* scales are multiplied first, in float32, as ONNX Runtime does */
+	for (int64_t k = 0; k < w; k++)
+		rg_byte_set(out, at + k, rintf((float)sum[k] * (row * scale(&in[4], j + k) / y)) + (float)zero);
 }
 
 static int run_qlinear(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)

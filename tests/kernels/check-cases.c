@@ -8,6 +8,7 @@
 
 static const struct ck_family_table *const tables[] = {
 	&ck_families_attention,
+	&ck_families_bytes,
 	&ck_families_cast,
 	&ck_families_chain,
 	&ck_families_copy,

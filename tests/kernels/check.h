@@ -86,7 +86,7 @@ struct ck_family_table {
 };
 #define CK_FAMILY_TABLE(name, array) \
 	const struct ck_family_table name = { array, (int)(sizeof(array) / sizeof((array)[0])) }
-extern const struct ck_family_table ck_families_attention, ck_families_cast, ck_families_chain, ck_families_copy, ck_families_fused, ck_families_math,
+extern const struct ck_family_table ck_families_attention, ck_families_bytes, ck_families_cast, ck_families_chain, ck_families_copy, ck_families_fused, ck_families_math,
 	ck_families_move, ck_families_nn, ck_families_norm, ck_families_pair, ck_families_quant, ck_families_reduce, ck_families_rnn;
 
 const struct ck_family *ck_family_find(const char *domain, const char *op_type);
