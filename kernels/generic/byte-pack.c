@@ -9,6 +9,18 @@ struct couple {
 	int groups;              /* 1: the matrix ends after the first */
 };
 
+/* Row i of k; NULL: zeros. */
+static const int8_t *row_at(const struct rg_byte_matrix *b, int64_t i)
+{
+	int64_t padded = 4 * rg_byte_groups(b->channels);
+
+	if (!b->channels)
+		return (const int8_t *)b->data + i * b->row;
+	if (i % padded >= b->channels)
+		return NULL;
+	return (const int8_t *)b->data + i / padded * b->tap + i % padded * b->row;
+}
+
 static void gather(const struct rg_byte_matrix *b, int64_t n, int64_t k, int64_t panel, int64_t at, struct couple *x)
 {
 	int64_t rows = rg_min(k - at, COUPLE), cols = rg_min(n - panel * RG_BYTE_COLS, RG_BYTE_COLS);
@@ -17,8 +29,11 @@ static void gather(const struct rg_byte_matrix *b, int64_t n, int64_t k, int64_t
 	memset(x->w, 0, sizeof(x->w));
 	x->groups = rows > 4 ? 2 : 1;
 	for (int64_t i = 0; i < rows; i++) {
-		const int8_t *from = (const int8_t *)b->data + (at + i) * b->row + panel * RG_BYTE_COLS * b->col;
+		const int8_t *from = row_at(b, at + i);
 
+		if (!from)
+			continue;
+		from += panel * RG_BYTE_COLS * b->col;
 		if (b->col == 1)
 			for (int64_t j = 0; j < cols; j++)
 				x->w[i][j] = (int8_t)(from[j] ^ flip);

@@ -16,6 +16,9 @@ struct rg_byte_matrix {
 	const void *data;
 	int64_t row, col;        /* strides */
 	bool is_signed;
+	/* Weights of a convolution: k goes through the channels at one place of the window, to a multiple of 4 with zeros,
+	 * then through the next place, which is `tap` further. 0: as it lies. */
+	int64_t channels, tap;
 };
 
 struct rg_bytes_packed {

@@ -105,7 +105,7 @@ RG_INLINE void rg_plane_copy_rows(const struct rg_plane *p, const float *in, flo
 }
 
 /* Input plane x to `to`; every element of its rows is written. */
-static void rg_plane_copy(const struct rg_plane *p, const float *x, float *to)
+__attribute__((unused)) static void rg_plane_copy(const struct rg_plane *p, const float *x, float *to)
 {
 	/* rows [r0, r1) are rows of the input */
 	int64_t r0 = (p->top + p->row_step - 1) / p->row_step, r1 = (p->ih + p->top - 1) / p->row_step + 1;

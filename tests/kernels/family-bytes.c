@@ -185,6 +185,105 @@ static void gemm(struct nn_case *t, struct ck_gen *g)
 	t->weights = 8;
 }
 
+/* X and W of a convolution in one or two dimensions, with attributes; returns the output channels. */
+static int64_t window(struct nn_case *t, struct ck_gen *g, int64_t *x, int64_t *w, int *rank)
+{
+	int n = ck_chance(g, 25) ? 1 : 2;
+	int64_t group = ck_chance(g, 70) ? 1 : ck_between(g, 2, 4), list[4], m = group * ck_between(g, 1, ck_chance(g, 30) ? 70 : 12);
+	int64_t in[2], kernel[2];
+
+	*rank = n + 2;
+	x[0] = ck_chance(g, 20) ? 2 : 1;
+	w[0] = m;
+	w[1] = ck_chance(g, 30) ? 1 : ck_between(g, 1, 21);
+	x[1] = w[1] * group;
+	for (int d = 0; d < n; d++) {
+		kernel[d] = ck_chance(g, 30) ? 1 : ck_between(g, 1, 5);
+		in[d] = kernel[d] * 2 + ck_between(g, 0, d == n - 1 && ck_chance(g, 20) ? 250 : 30);
+		x[2 + d] = in[d];
+		w[2 + d] = kernel[d];
+	}
+	nn_int(t, "group", group);
+	for (int d = 0; d < n; d++)
+		list[d] = ck_chance(g, 60) ? 1 : ck_between(g, 1, 3);
+	nn_ints(t, "strides", n, list);
+	for (int d = 0; d < n; d++)
+		list[d] = ck_chance(g, 80) ? 1 : 2;
+	nn_ints(t, "dilations", n, list);
+	for (int d = 0; d < 2 * n; d++)
+		list[d] = ck_chance(g, 50) ? 0 : ck_between(g, 0, 3);
+	nn_ints(t, "pads", 2 * n, list);
+	return m;
+}
+
+static void conv_integer(struct nn_case *t, struct ck_gen *g)
+{
+	enum rg_dtype a = a_type(g), b = a_type(g);
+	int64_t x[4], w[4], m;
+	int rank;
+
+	m = window(t, g, x, w, &rank);
+	bytes(t, g, a, rank, x);
+	bytes(t, g, b, rank, w);
+	if (ck_chance(g, 60))
+		nn_input_bytes(t, a, 0, NULL);
+	else
+		nn_absent(t);
+	zero_point(t, g, b, m);
+	t->weights = 2;
+}
+
+static void qlinear_conv(struct nn_case *t, struct ck_gen *g)
+{
+	enum rg_dtype a = a_type(g), b = a_type(g), y = a_type(g);
+	bool channels = ck_chance(g, 50);
+	int64_t x[4], w[4], m;
+	int rank;
+
+	m = window(t, g, x, w, &rank);
+	bytes(t, g, a, rank, x);
+	scale(t, g, 0, 0, 12);
+	nn_input_bytes(t, a, 0, NULL);
+	bytes(t, g, b, rank, w);
+	scale(t, g, channels, m, 12);
+	if (ck_chance(g, 50))
+		nn_input_bytes(t, b, channels, &m);
+	else
+		nn_input_typed(t, b, channels, &m);
+	scale(t, g, 0, 0, 8);
+	nn_input_bytes(t, y, 0, NULL);
+	if (ck_chance(g, 60))
+		nn_input_bytes(t, RG_I32, 1, &m);
+	t->weights = 8;
+}
+
+static bool bench_conv(struct nn_case *t, int i)
+{
+	static const int64_t shapes[][4] = { { 64, 56, 64, 3 }, { 256, 14, 256, 3 }, { 512, 7, 512, 3 }, { 256, 56, 64, 1 } };
+	int64_t m, pad;
+	float *s;
+
+	if (i == 4)
+		return false;
+	m = shapes[i][2];
+	pad = shapes[i][3] / 2;
+	nn_ints(t, "pads", 4, DIMS(pad, pad, pad, pad));
+	nn_input_bytes(t, RG_U8, 4, DIMS(1, shapes[i][0], shapes[i][1], shapes[i][1]));
+	s = nn_input_typed(t, RG_F32, 0, NULL);
+	*s = 0.01f;
+	nn_input_bytes(t, RG_U8, 0, NULL);
+	nn_input_bytes(t, RG_I8, 4, DIMS(m, shapes[i][0], shapes[i][3], shapes[i][3]));
+	s = nn_input_typed(t, RG_F32, 1, &m);
+	for (int64_t k = 0; k < m; k++)
+		s[k] = 0.001f;
+	nn_input_typed(t, RG_I8, 1, &m);
+	s = nn_input_typed(t, RG_F32, 0, NULL);
+	*s = 0.02f;
+	nn_input_bytes(t, RG_U8, 0, NULL);
+	t->weights = 8;
+	return true;
+}
+
 static bool bench_matmul(struct nn_case *t, int i)
 {
 	static const int64_t mnk[][3] = { { 1, 3072, 768 }, { 128, 3072, 768 }, { 128, 768, 3072 }, { 49, 512, 4608 } };
@@ -200,6 +299,9 @@ static bool bench_matmul(struct nn_case *t, int i)
 static const struct ck_family families[] = {
 	{ "", "MatMulInteger", matmul_integer, CK_EXACT, .bench = bench_matmul },
 	{ "", "QLinearMatMul", qlinear_matmul, CK_EXACT },
+	{ "", "ConvInteger", conv_integer, CK_EXACT },
+	{ "", "QLinearConv", qlinear_conv, CK_EXACT, .bench = bench_conv },
+	{ RG_CONTRIB_DOMAIN, "QLinearConv", qlinear_conv, CK_EXACT },
 	{ RG_CONTRIB_DOMAIN, "MatMulIntegerToFloat", to_float, CK_EXACT },
 	{ RG_CONTRIB_DOMAIN, "DynamicQuantizeMatMul", dynamic, CK_EXACT },
 	{ RG_CONTRIB_DOMAIN, "QGemm", gemm, CK_EXACT },
