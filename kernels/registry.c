@@ -23,6 +23,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(attention_mha),
 	RG_GENERIC_TABLE_LIST(binary),
 	RG_BYTE_TABLE_LIST(byte_conv),
+	RG_GENERIC_TABLE_LIST(byte_depthwise),
 	RG_GENERIC_TABLE_LIST(byte_ewise),
 	RG_BYTE_TABLE_LIST(byte_gemm),
 	RG_GENERIC_TABLE_LIST(cast),

@@ -40,6 +40,7 @@ RG_GENERIC_TABLE(attention_gqa);
 RG_GENERIC_TABLE(attention_mha);
 RG_GENERIC_TABLE(binary);
 RG_BYTE_TABLE(byte_conv);
+RG_GENERIC_TABLE(byte_depthwise);
 RG_GENERIC_TABLE(byte_ewise);
 RG_BYTE_TABLE(byte_gemm);
 RG_GENERIC_TABLE(cast);

@@ -63,6 +63,7 @@
 enum { RG_BYTE_VECS = 2, RG_BYTE_COLS = RG_BYTE_VECS * RG_VEC };
 
 typedef int32_t rg_ivec __attribute__((vector_size(4 * RG_VEC), aligned(4), may_alias));
+typedef uint32_t rg_uvec __attribute__((vector_size(4 * RG_VEC), aligned(4), may_alias)); /* where sums may wrap */
 typedef uint32_t rg_dword __attribute__((aligned(1), may_alias));
 
 RG_INLINE rg_ivec rg_ivec_load(const void *p)
@@ -78,6 +79,12 @@ RG_INLINE void rg_ivec_store(void *p, rg_ivec v)
 RG_INLINE rg_ivec rg_ivec_all(int32_t x)
 {
 	return x - (rg_ivec){ 0 };
+}
+
+/* Modulo 2^32. */
+RG_INLINE rg_ivec rg_ivec_add(rg_ivec a, rg_ivec b)
+{
+	return (rg_ivec)((rg_uvec)a + (rg_uvec)b);
 }
 
 /* One panel of packed B. */
@@ -148,7 +155,7 @@ static void rg_byte_count(const void *sum16, const void *a, const void *b, const
 #else
 RG_INLINE rg_ivec rg_madd(rg_ivec a, rg_ivec b)
 {
-	return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+	return rg_ivec_add((a << 16 >> 16) * (b << 16 >> 16), (a >> 16) * (b >> 16));
 }
 #define rg_odd(a) ((rg_ivec)(((a) >> 8) & rg_ivec_all(0x00ff00ff)))
 #endif
@@ -196,10 +203,10 @@ RG_INLINE void rg_byte_step(rg_ivec (*sum)[RG_BYTE_VECS], const uint32_t *a, int
 			rg_ivec two = rg_maddubs(x, w ^ s);
 
 			RG_BYTE_CHECK(two, x, w ^ s, NULL);
-			sum[r][v] += rg_madd(two, rg_ones());
+			sum[r][v] = rg_ivec_add(sum[r][v], rg_madd(two, rg_ones()));
 #else
-			sum[r][v] += rg_madd(even, w);
-			sum[r][v] += rg_madd(odd, rg_ivec_load(b + RG_BYTE_STEP + v * 4 * RG_VEC));
+			sum[r][v] = rg_ivec_add(sum[r][v], rg_madd(even, w));
+			sum[r][v] = rg_ivec_add(sum[r][v], rg_madd(odd, rg_ivec_load(b + RG_BYTE_STEP + v * 4 * RG_VEC)));
 #endif
 		}
 	}
@@ -221,7 +228,7 @@ RG_INLINE void rg_byte_step_two(rg_ivec (*sum)[RG_BYTE_VECS], const uint32_t *a0
 
 			RG_BYTE_CHECK(two, x0, w0, NULL);
 			RG_BYTE_CHECK(four, x1, w1, (const int16_t *)&two);
-			sum[r][v] += rg_madd(four, rg_ones());
+			sum[r][v] = rg_ivec_add(sum[r][v], rg_madd(four, rg_ones()));
 		}
 	}
 }
@@ -242,7 +249,7 @@ RG_INLINE void rg_byte_tile_run(const struct rg_byte_tile *t, const int rows, co
 	const uint32_t *order = (const uint32_t *)(t->packed + p->order);
 
 	RG_BYTE_EACH(rows, vecs)
-		sum[r][v] += rg_ivec_all(t->row_start[r]);
+		sum[r][v] = rg_ivec_add(sum[r][v], rg_ivec_all(t->row_start[r]));
 	for (int64_t q = 0; q < p->n_two; q++, order += 2, b += 2 * RG_BYTE_STEP)
 		rg_byte_step_two(sum, t->a + at[order[0]], t->a + at[order[1]], t->signs, b, rows, vecs);
 	for (; i < p->n_one; i++, b += RG_BYTE_STEP)

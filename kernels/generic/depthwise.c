@@ -11,11 +11,8 @@
 
 #include "graph/window.h"
 #include "kernels/generic/conv-epilogue.h"
-#include "kernels/generic/plane.h"
+#include "kernels/generic/depthwise.h"
 #include "kernels/tables.h"
-
-/* Sums at a time: enough to hide the latency of a multiply-add. */
-enum { SUMS = 8 };
 
 struct job {
 	struct rg_window w;
@@ -54,80 +51,6 @@ static size_t scratch_bytes(const struct rg_call *c, int lanes)
 	return setup(c, &j, &err) ? 0 : (size_t)j.lane_floats * sizeof(float) * (size_t)lanes;
 }
 
-/*
- * `count` rows (at most `lines`) times `vecs` vectors of columns, of which `cols` are
- * stored. Where a row is one block wide, what is stored too much falls on the next row,
- * which comes later; `room` says how many floats from y on may be written.
- */
-RG_INLINE void block(const struct rg_plane *p, const int64_t *taps, const float *in, const float *wt, float bias,
-		     float *y, int64_t count, int64_t cols, int64_t room, const struct rg_epilogue *e, const int lines,
-		     const int vecs, const int64_t n_taps)
-{
-	int64_t next = rg_plane_row(p);
-	const float *row[SUMS];
-	rg_vec sum[SUMS];
-
-	/* rows beyond the last one repeat it: they are computed and not stored */
-	for (int l = 0; l < lines; l++)
-		row[l] = in + (l < count ? l : count - 1) * next;
-	for (int i = 0; i < lines * vecs; i++)
-		sum[i] = rg_vec_all(bias);
-	for (int64_t t = 0; t < n_taps; t++) {
-		rg_vec f = rg_vec_all(wt[t]);
-
-		for (int l = 0; l < lines; l++)
-			for (int v = 0; v < vecs; v++)
-				sum[l * vecs + v] = rg_vec_fma(f, rg_vec_load(row[l] + taps[t] + v * RG_VEC), sum[l * vecs + v]);
-	}
-	if (e->clip)
-		for (int i = 0; i < lines * vecs; i++)
-			sum[i] = rg_vec_clip(sum[i], rg_vec_all(e->low), rg_vec_all(e->high));
-	for (int l = 0; l < lines; l++, y += p->ow, room -= p->ow) {
-		if (l >= count)
-			break;
-		for (int v = 0; v < vecs; v++) {
-			int64_t at = (int64_t)v * RG_VEC;
-
-			if (cols - at >= RG_VEC || (cols == p->ow && at < cols && room - at >= RG_VEC))
-				rg_vec_store(y + at, sum[l * vecs + v]);
-			else
-				for (int64_t i = 0; i < cols - at; i++)
-					y[at + i] = sum[l * vecs + v][i];
-		}
-	}
-}
-
-RG_INLINE void rows(const struct rg_plane *p, const int64_t *taps, const float *plane, const float *wt, float bias,
-		    float *y, const struct rg_epilogue *e, const int64_t n_taps)
-{
-	int64_t lines = p->ow > 2 * RG_VEC ? 2 : p->ow > RG_VEC ? 4 : 8, wide = SUMS / lines * RG_VEC;
-
-	for (int64_t r = 0; r < p->oh; r += lines) {
-		const float *row = plane + r * rg_plane_row(p);
-		int64_t count = p->oh - r < lines ? p->oh - r : lines;
-
-		for (int64_t at = 0; at < p->ow; at += wide) {
-			int64_t cols = p->ow - at < wide ? p->ow - at : wide, room = (p->oh - r) * p->ow - at;
-			float *to = y + r * p->ow + at;
-
-			if (lines == 8)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 8, 1, n_taps);
-			else if (lines == 4)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 4, 2, n_taps);
-			else if (cols > 3 * RG_VEC)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 4, n_taps);
-			else if (cols > 2 * RG_VEC)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 3, n_taps);
-			else if (cols > RG_VEC)
-				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 2, n_taps);
-			else
-				block(p, taps, row + at, wt, bias, to, count, cols, room, e, 2, 1, n_taps);
-		}
-		if (e->finish)
-			e->finish(y + r * p->ow, count * p->ow, e);
-	}
-}
-
 /* Items are output planes: image * c_out + channel. */
 static void work(void *arg, int64_t begin, int64_t end, int lane)
 {
@@ -146,12 +69,7 @@ static void work(void *arg, int64_t begin, int64_t end, int lane)
 		if (from != have)
 			rg_plane_copy(&j->p, j->x + from * j->w.in_count, plane);
 		have = from;
-		if (j->p.kh == 3 && j->p.kw == 3)
-			rows(&j->p, taps, plane, wt, bias, y, &j->e, 9);
-		else if (j->p.kh == 5 && j->p.kw == 5)
-			rows(&j->p, taps, plane, wt, bias, y, &j->e, 25);
-		else
-			rows(&j->p, taps, plane, wt, bias, y, &j->e, j->w.kernel_count);
+		rg_depthwise_rows(&j->p, taps, plane, wt, bias, y, &j->e);
 	}
 }
 
