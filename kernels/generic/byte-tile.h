@@ -111,24 +111,24 @@ struct rg_byte_tile {
  * should be. */
 extern int64_t rg_byte_sums, rg_byte_saturated;
 
-static void rg_byte_count(const void *sum16, const void *a, const void *b, const void *more16)
+/* sum: of pairs of products of a and b, and `more` (NULL: nothing). */
+static void rg_byte_count(rg_ivec sum, rg_ivec a, rg_ivec b, const rg_ivec *more)
 {
-	const int16_t *s = sum16, *m = more16;
-	const uint8_t *x = a;
-	const int8_t *w = b;
+	int16_t s[2 * RG_VEC], m[2 * RG_VEC] = { 0 };
+	uint8_t x[4 * RG_VEC];
+	int8_t w[4 * RG_VEC];
 
+	memcpy(s, &sum, sizeof(s));
+	memcpy(x, &a, sizeof(x));
+	memcpy(w, &b, sizeof(w));
+	if (more)
+		memcpy(m, more, sizeof(m));
 	for (int i = 0; i < 2 * RG_VEC; i++) {
-		int32_t want = x[2 * i] * w[2 * i] + x[2 * i + 1] * w[2 * i + 1] + (m ? m[i] : 0);
-
 		rg_byte_sums++;
-		rg_byte_saturated += want != s[i];
+		rg_byte_saturated += x[2 * i] * w[2 * i] + x[2 * i + 1] * w[2 * i + 1] + m[i] != s[i];
 	}
 }
-#define RG_BYTE_CHECK(SUM, A, B, MORE) \
-	do { \
-		rg_ivec sum_ = (rg_ivec)(SUM), a_ = (rg_ivec)(A), b_ = (rg_ivec)(B); \
-		rg_byte_count(&sum_, &a_, &b_, MORE); \
-	} while (0)
+#define RG_BYTE_CHECK(SUM, A, B, MORE) rg_byte_count(SUM, A, B, MORE)
 #else
 #define RG_BYTE_CHECK(SUM, A, B, MORE) ((void)0)
 #endif
@@ -227,7 +227,7 @@ RG_INLINE void rg_byte_step_two(rg_ivec (*sum)[RG_BYTE_VECS], const uint32_t *a0
 			rg_ivec two = rg_maddubs(x0, w0), four = rg_add16(two, rg_maddubs(x1, w1));
 
 			RG_BYTE_CHECK(two, x0, w0, NULL);
-			RG_BYTE_CHECK(four, x1, w1, (const int16_t *)&two);
+			RG_BYTE_CHECK(four, x1, w1, &two);
 			sum[r][v] = rg_ivec_add(sum[r][v], rg_madd(four, rg_ones()));
 		}
 	}
