@@ -25,6 +25,10 @@ extern const struct rg_pass rg_pass_silu;          /* pass-silu.c */
 extern const struct rg_pass rg_pass_conv_affine;   /* pass-conv-affine.c */
 extern const struct rg_pass rg_pass_affine_blocked; /* pass-affine-blocked.c */
 extern const struct rg_pass rg_pass_conv_epilogue; /* pass-conv-epilogue.c */
+extern const struct rg_pass rg_pass_qdq_move;       /* pass-qdq-move.c */
+extern const struct rg_pass rg_pass_qdq_product;    /* pass-qdq-product.c */
+extern const struct rg_pass rg_pass_qdq_ewise;      /* pass-qdq-ewise.c */
+extern const struct rg_pass rg_pass_dynamic_product; /* pass-dynamic-product.c */
 extern const struct rg_pass rg_pass_epilogue;      /* pass-epilogue.c */
 
 #endif
