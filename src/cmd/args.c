@@ -147,6 +147,17 @@ static void *one_more(struct rg_args *a, const void *old, int n, size_t size)
 	return p;
 }
 
+static int add_word(struct rg_args *a, const char ***list, int *n, const char *word, struct rg_error *err)
+{
+	const char **p = one_more(a, *list, *n, sizeof(*p));
+
+	if (!p)
+		return rg_error_nomem(err, sizeof(*p));
+	*list = p;
+	p[(*n)++] = word;
+	return 0;
+}
+
 static int set_range(struct rg_args *a, const struct rg_opt *o, char *name, const char *text,
 		     struct rg_error *err)
 {
@@ -179,10 +190,12 @@ static int set_named(struct rg_args *a, const struct rg_opt *o, const char *text
 	int64_t v;
 	void *p;
 
-	if (!name && o->id == RG_OPT_KERNEL && a->cmd->bare_kernel && *text && !strchr(text, '=')) {
+	if (!name && o->id == RG_OPT_KERNEL && a->cmd->bare_names && *text && !strchr(text, '=')) {
 		name = rg_arena_strdup(a->arena, "");
 		value = text;
 	}
+	if (!name && o->id == RG_OPT_SHAPE && a->cmd->bare_names && *text && !strchr(text, '='))
+		return add_word(a, &a->bare_shapes, &a->n_bare_shapes, text, err);
 	if (!name)
 		return bad_value(o, text, o->value, err);
 	switch (o->id) {
@@ -461,6 +474,14 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 		if (!rg_parse_i64(value, 7, RG_ONNX_OPSET_NEWEST, &v))
 			return bad_value(o, value, "an opset from 7 to the newest known", err);
 		a->opset = (int)v;
+		return 0;
+	case RG_OPT_RUNG:
+		return add_word(a, &a->rungs, &a->n_rungs, value, err);
+	case RG_OPT_WEIGHTS:
+		a->weights = value;
+		return 0;
+	case RG_OPT_MISSES:
+		a->misses = true;
 		return 0;
 	case RG_OPT_VERIFY:
 		a->verify = true;

@@ -3,7 +3,9 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
+#include "cmd/ladder.h"
 #include "cmd/verbs.h"
 #include "models/model.h"
 #include "reports/json.h"
@@ -140,8 +142,10 @@ static int make_set(struct rg_args *a, enum rg_bench_kind kind, struct rg_bench_
 {
 	int rc = 0, left_out;
 
-	if (a->n_positional == 1)
+	if (a->n_positional == 1 && !a->n_bare_shapes)
 		return rg_bench_add_default(s, kind, err);
+	for (int i = 0; i < a->n_bare_shapes && !rc; i++)
+		rc = rg_bench_add(s, kind, a->bare_shapes[i], err);
 	for (int i = 1; i < a->n_positional && !rc; i++) {
 		if (!rg_model_looks_like(a->positional[i])) {
 			rc = rg_bench_add(s, kind, a->positional[i], err);
@@ -165,7 +169,19 @@ static int make_set(struct rg_args *a, enum rg_bench_kind kind, struct rg_bench_
 	return rc;
 }
 
-int rg_cmd_bench(struct rg_args *a, struct rg_error *err)
+/* Options that only the ladder has. */
+static int refuse_ladders(const struct rg_args *a, struct rg_error *err)
+{
+	const char *option = a->n_rungs ? "rung" : a->weights ? "weights" : a->misses ? "misses" :
+			     a->output ? "output" : a->width ? "size" : NULL;
+
+	if (!option)
+		return 0;
+	rg_error_set(err, RG_EUSAGE, "ridge bench %s takes no --%s", a->positional[0], option);
+	return rg_error_hint(err, "ridge bench ladder does");
+}
+
+static int bench(struct rg_args *a, struct rg_error *err)
 {
 	struct rg_bench_options o = { .session = &a->session, .rounds = a->rounds, .quick = a->quick };
 	struct rg_style st = rg_cmd_style(a);
@@ -175,6 +191,8 @@ int rg_cmd_bench(struct rg_args *a, struct rg_error *err)
 	enum rg_bench_kind kind;
 	int rc = rg_bench_kind_parse(a->positional[0], &kind, err);
 
+	if (!rc)
+		rc = refuse_ladders(a, err);
 	a->session.progress = rg_cmd_progress;
 	a->session.progress_ctx = a;
 	rg_cmd_catch_interrupt();
@@ -193,4 +211,9 @@ int rg_cmd_bench(struct rg_args *a, struct rg_error *err)
 	rg_bench_report_free(r);
 	rg_bench_set_free(&set);
 	return rg_cmd_exit_code(err);
+}
+
+int rg_cmd_bench(struct rg_args *a, struct rg_error *err)
+{
+	return strcmp(a->positional[0], "ladder") == 0 ? rg_cmd_ladder(a, err) : bench(a, err);
 }

@@ -18,7 +18,8 @@ enum rg_opt_id {
 	RG_OPT_DIM, RG_OPT_OUTPUT, RG_OPT_OUTPUT_DIR, RG_OPT_OP, RG_OPT_SPEEDUP, RG_OPT_KERNEL, RG_OPT_WITHOUT_KERNEL,
 	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_ROUNDS, RG_OPT_STATIC, RG_OPT_WHY, RG_OPT_COMPILER, RG_OPT_OPTIMIZE,
 	RG_OPT_CSV, RG_OPT_STRATEGY, RG_OPT_CAPACITY, RG_OPT_TIME_LIMIT, RG_OPT_PLANNER, RG_OPT_ORDER,
-	RG_OPT_LEVEL, RG_OPT_DISABLE, RG_OPT_VERIFY, RG_OPT_EXPLAIN, RG_OPT_OPSET, RG_OPT_HELP,
+	RG_OPT_LEVEL, RG_OPT_DISABLE, RG_OPT_VERIFY, RG_OPT_EXPLAIN, RG_OPT_OPSET, RG_OPT_RUNG,
+	RG_OPT_WEIGHTS, RG_OPT_MISSES, RG_OPT_HELP,
 	RG_OPT_COUNT
 };
 
@@ -61,6 +62,12 @@ struct rg_args {
 	const char **disabled;        /* --disable */
 	bool verify, explain;
 	int opset;                    /* --opset; 0 not given */
+	int n_bare_shapes;
+	const char **bare_shapes;     /* --shape without a name: bench */
+	int n_rungs;
+	const char **rungs;           /* --rung */
+	const char *weights;          /* --weights; NULL not given */
+	bool misses;                  /* --misses */
 	int n_positional;
 	const char *positional[RG_MAX_POSITIONAL];
 	bool stdout_tty, stderr_tty, colour;
@@ -82,7 +89,8 @@ struct rg_cmd {
 	/* Returns the exit code; err filled when not 0 (main prints it). */
 	int (*run)(struct rg_args *a, struct rg_error *err);
 	bool hidden;                  /* not in the summary of verbs */
-	bool bare_kernel;             /* --kernel also takes a name alone: the operator is "" then */
+	bool bare_names;              /* --kernel also takes a kernel alone (the operator is "" then), and --shape
+					 a shape alone (bare_shapes) */
 };
 
 extern const struct rg_cmd rg_cmds[];

@@ -74,6 +74,11 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			    "say what was rewritten, what it saves, and what was not and why"},
 	[RG_OPT_OPSET] = {RG_OPT_OPSET, "opset", 0, "N", false,
 			  "opset that FILE may need at most (default: that of MODEL, or 17 where it is older)"},
+	[RG_OPT_RUNG] = {RG_OPT_RUNG, "rung", 0, "NAME", true, "ladder: measure this rung only"},
+	[RG_OPT_WEIGHTS] = {RG_OPT_WEIGHTS, "weights", 0, "NAME", false,
+			    "ladder: int8 weights, normal (default) or adversarial (the full range)"},
+	[RG_OPT_MISSES] = {RG_OPT_MISSES, "misses", 0, NULL, false,
+			   "ladder: simulate cache misses where no hardware counter opens (minutes)"},
 	[RG_OPT_ORDER] = {RG_OPT_ORDER, "order", 0, "NAME", false,
 			  "order of the steps: graph (default), or memory, where another one lowers the peak"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
@@ -180,8 +185,8 @@ const struct rg_cmd rg_cmds[] = {
 	{"machine", "", 0, 0, "measure the ceilings of this machine: peak and bandwidth a level", "",
 	 "ridge machine\nridge machine --quick --format json",
 	 O(THREADS) | O(ISA) | O(QUICK) | O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_machine},
-	{"bench", "gemm|conv [SHAPE|MODEL]...", 1, RG_MAX_POSITIONAL,
-	 "time single operators, kernel by kernel, against the roof",
+	{"bench", "gemm|conv|ladder [SHAPE|MODEL]...", 1, RG_MAX_POSITIONAL,
+	 "time single operators, kernel by kernel, against the roof; or the ladder of a matrix product",
 	 "Each shape is a model of one node, run by the executor with every kernel that supports it. For each: the "
 	 "median time of a call with a 95 % interval, FLOP/s, byte/s, and the share of the roof that was measured "
 	 "just before and after. * marks the kernel that a plan would take. The reference is measured when it is "
@@ -193,13 +198,23 @@ const struct rg_cmd rg_cmds[] = {
 	 "also TOPxLEFTxBOTTOMxRIGHT; without pad= the size is kept at stride 1.\n"
 	 "A MODEL (an ONNX file, or builtin:bert-base) stands for each shape among its nodes, once. Without any: "
 	 "64^3 to 1024^3 and 128x768x3072, or the convolutions of resnet50 and mobilenet-v2.\n"
-	 "--kernel NAME measures this kernel only; it may be given more than once.",
+	 "--kernel NAME measures this kernel only; it may be given more than once.\n"
+	 "ladder: the classical exercise. Shapes MxKxN, as words or with --shape (default: 64^3 to 1024^3 and "
+	 "128x768x3072); rungs naive (i, j, k), ikj, tiled and simd (register-blocked) of float32, ridge (our best "
+	 "kernel), openblas; int8-scalar, int8-simd (untiled), int8-blocked, int8-ridge. For each the rate, the "
+	 "median time, the share of the roof of its own type, cache misses, and the error against sums in double "
+	 "or int64; below it what these figures say. -o FILE.png plots them. A rung that takes long gets fewer "
+	 "rounds; the default shapes take under a minute on two cores.\n"
+	 "Cache misses come from hardware counters, or with --misses from Valgrind's callgrind, a minute or more "
+	 "for the three smallest shapes; larger ones are simulated when they are named.",
 	 "ridge bench gemm 128x768x3072 --threads 1\n"
 	 "ridge bench conv c=64,h=56,w=56,m=64,k=3 --kernel openblas --kernel ref\n"
-	 "ridge bench gemm builtin:bert-base --quick --format json",
+	 "ridge bench gemm builtin:bert-base --quick --format json\n"
+	 "ridge bench ladder --threads 1 -o ladder.png\n"
+	 "ridge bench ladder 256x256x256 --isa avx2 --misses",
 	 O(THREADS) | O(SEED) | O(DIM) | O(SHAPE) | O(KERNEL) | O(WITHOUT_KERNEL) | O(ISA) | O(QUICK) | O(ROUNDS) |
-		 O(FORMAT) | O(QUIET) | O(HELP),
-	 "table json csv md", rg_cmd_bench, .bare_kernel = true},
+		 O(RUNG) | O(WEIGHTS) | O(MISSES) | O(OUTPUT) | O(SIZE) | O(FORMAT) | O(QUIET) | O(HELP),
+	 "table json csv md", rg_cmd_bench, .bare_names = true},
 	{"doctor", "", 0, 0, "what this machine lets us measure, and why not", "", "ridge doctor",
 	 O(FORMAT) | O(QUIET) | O(HELP), "table json csv md", rg_cmd_doctor},
 	{"export", "MODEL", 1, 1, "write a built-in model as an ONNX file",
@@ -232,6 +247,8 @@ const struct rg_cmd rg_cmds[] = {
 	{"completion", "bash|zsh|fish", 1, 1, "print a completion script for a shell", "",
 	 "source <(ridge completion bash)\nridge completion fish > ~/.config/fish/completions/ridge.fish",
 	 O(HELP), NULL, rg_cmd_completion, true},
+	{"ladder-once", "RUNG SHAPE WEIGHTS KERNEL", 4, 4, "run one rung of the ladder twice, for the simulator", "",
+	 "ridge ladder-once ikj 64x64x64 normal scalar", O(HELP), NULL, rg_cmd_ladder_once, true},
 	{"man", "", 0, 0, "print the manual page", "", "ridge man | man -l -", O(HELP), NULL, rg_cmd_man, true},
 };
 const int rg_n_cmds = sizeof(rg_cmds) / sizeof(rg_cmds[0]);

@@ -12,6 +12,7 @@ int rg_cmd_completion(struct rg_args *a, struct rg_error *err);
 int rg_cmd_doctor(struct rg_args *a, struct rg_error *err);
 int rg_cmd_export(struct rg_args *a, struct rg_error *err);
 int rg_cmd_help(struct rg_args *a, struct rg_error *err);
+int rg_cmd_ladder_once(struct rg_args *a, struct rg_error *err);
 int rg_cmd_machine(struct rg_args *a, struct rg_error *err);
 int rg_cmd_man(struct rg_args *a, struct rg_error *err);
 int rg_cmd_optimize(struct rg_args *a, struct rg_error *err);

@@ -23,7 +23,7 @@ int rg_bench_kind_parse(const char *word, enum rg_bench_kind *out, struct rg_err
 		*out = RG_BENCH_CONV;
 	} else {
 		rg_error_set(err, RG_EUSAGE, "'%s' cannot be measured alone", word);
-		return rg_error_hint(err, "gemm or conv");
+		return rg_error_hint(err, "gemm or conv, or the ladder of a matrix product: ladder");
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "kernels/kernel.h"
+#include "session/bench-roof.h"
 #include "session/bench-run.h"
 
 #define ROUND_NS 5e6
@@ -47,30 +48,6 @@ static void progress(struct bench *b, const char *what)
 
 /* ---- ceilings ---- */
 
-/* Keeps the better one; low becomes the least of all best values. */
-static void keep_ceiling(struct rg_bench_report *r, const struct rg_ceiling_row *c)
-{
-	struct rg_ceiling_row *k = NULL;
-
-	for (int i = 0; i < r->n_ceilings && !k; i++)
-		if (strcmp(r->ceilings[i].level, c->level) == 0)
-			k = &r->ceilings[i];
-	if (!k) {
-		k = &r->ceilings[r->n_ceilings++];
-		*k = *c;
-		k->low = c->value;
-		return;
-	}
-	k->low = fmin(k->low, c->value);
-	if (c->value > k->value) {
-		double low = k->low;
-
-		*k = *c;
-		k->low = low;
-	}
-	k->high = k->value;
-}
-
 static int measure_ceilings(struct bench *b, unsigned what, const char *when, double budget_ns,
 			    struct rg_ceiling_row rows[RG_CEIL_MAX_ROWS], struct rg_error *err)
 {
@@ -78,7 +55,7 @@ static int measure_ceilings(struct bench *b, unsigned what, const char *when, do
 					budget_ns, NULL, NULL, rows, &n, err);
 
 	for (int i = 0; i < n && !rc; i++)
-		keep_ceiling(b->report, &rows[i]);
+		rg_bench_keep_ceiling(b->report->ceilings, &b->report->n_ceilings, &rows[i]);
 	return rc;
 }
 
@@ -96,39 +73,17 @@ static int measure_short(struct bench *b, const char *when, struct rg_ceiling_ro
 	return rc;
 }
 
-/* What a level of the memory holds for all threads together. */
-static double capacity(const struct bench *b, const char *level)
-{
-	const struct rg_topology *t = &b->machine->topo;
-
-	if (strcmp(level, "DRAM") == 0)
-		return INFINITY;
-	for (int i = 0; i < t->n_caches; i++) {
-		const struct rg_cache *c = &t->caches[i];
-		int shared = c->shared_by_cpus > 0 ? c->shared_by_cpus : 1;
-
-		if (c->level == level[1] - '0' && c->size_bytes > 0)
-			return (double)c->size_bytes * ((b->machine->threads + shared - 1) / shared);
-	}
-	return 0; /* of unknown size: it serves nothing */
-}
-
 static void place(struct bench *b, struct rg_bench_result *r)
 {
 	double peak = fmax(b->before[0].value, b->after[0].value), memory = NAN, compute_ns, memory_ns = NAN;
-	const char *level = NULL;
+	const struct rg_ceiling_row *serves =
+	    rg_bench_level(b->machine, b->report->ceilings, b->report->n_ceilings, r->bytes);
+	const char *level = serves ? serves->level : NULL;
 
 	r->bound = NULL;
 	r->roof_ns = r->share = NAN;
-	for (int i = 0; i < b->report->n_ceilings; i++) { /* nearest level first */
-		const struct rg_ceiling_row *c = &b->report->ceilings[i];
-
-		if (strcmp(c->kind, "bandwidth") != 0 || !(r->bytes <= capacity(b, c->level)))
-			continue;
-		level = c->level;
-		memory = strcmp(level, "DRAM") == 0 ? fmax(b->before[1].value, b->after[1].value) : c->value;
-		break;
-	}
+	if (serves)
+		memory = strcmp(level, "DRAM") == 0 ? fmax(b->before[1].value, b->after[1].value) : serves->value;
 	compute_ns = peak > 0 && r->flops >= 0 ? r->flops / peak * 1e9 : NAN;
 	if (memory > 0)
 		memory_ns = r->bytes / memory * 1e9;
