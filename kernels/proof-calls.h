@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RG_PROOF_INPUTS = 5, RG_PROOF_ATTRS = 3 };
+#include "graph/dtype.h"
+
+enum { RG_PROOF_INPUTS = 9, RG_PROOF_ATTRS = 3 };
 
 struct rg_proof_call {
 	const char *op_type;     /* NULL: elementwise operators with n_in inputs */
@@ -25,6 +27,7 @@ struct rg_proof_call {
 	struct {
 		int rank;
 		int64_t dim[4];
+		enum rg_dtype dtype; /* 0: float32; int8, uint8 or int32 */
 	} in[RG_PROOF_INPUTS];
 };
 

@@ -35,6 +35,27 @@ struct trial {
 	bool packed;
 };
 
+/* Element i of an output, whose type is that of t->out: float32, int32 or bytes. */
+static double element(const struct trial *t, const float *out, int64_t i)
+{
+	switch (t->out.dtype) {
+	case RG_I32:
+		return ((const int32_t *)out)[i];
+	case RG_I8:
+		return ((const int8_t *)out)[i];
+	case RG_U8:
+		return ((const uint8_t *)out)[i];
+	default:
+		return (double)out[i];
+	}
+}
+
+/* Whole floats that an output takes. */
+static size_t used_floats(const struct trial *t)
+{
+	return (t->out_floats * (size_t)rg_dtype_bits(t->out.dtype) / 8 + sizeof(float) - 1) / sizeof(float);
+}
+
 static const float canary = -1.2345e30f;
 
 static void *room(size_t bytes)
@@ -80,7 +101,7 @@ static int infer(struct trial *t, struct rg_error *err)
 
 	for (int i = 0; i < t->node.n_in; i++) {
 		values[i].shaped = true;
-		values[i].dtype = RG_F32;
+		values[i].dtype = t->in[i].dtype;
 		values[i].shape = t->in[i].shape;
 		in[i] = &values[i];
 	}
@@ -89,7 +110,7 @@ static int infer(struct trial *t, struct rg_error *err)
 
 static int run_reference(struct trial *t, float *out, struct rg_error *err)
 {
-	struct rg_tensor y = { RG_F32, t->out.shape, out };
+	struct rg_tensor y = { t->out.dtype, t->out.shape, out };
 	struct rg_call c = { .node = &t->node, .in = t->in, .out = &y };
 	size_t bytes = t->ref->scratch_bytes ? t->ref->scratch_bytes(&c, 1) : 0;
 	int rc;
@@ -119,6 +140,17 @@ static void fill(struct trial *t, const struct rg_proof_call *call, bool absolut
 		int64_t n = rg_shape_count(&t->in[i].shape);
 		float *x = t->in[i].data;
 
+		if (t->in[i].dtype != RG_F32) { /* any bytes; int32, a bias: what of it is small */
+			for (int64_t k = 0; k < n; k++) {
+				uint8_t b = (uint8_t)((uint64_t)(k + 7 * i) * 2654435761u >> 13);
+
+				if (t->in[i].dtype == RG_I32)
+					((int32_t *)t->in[i].data)[k] = b - 100;
+				else
+					((uint8_t *)t->in[i].data)[k] = b;
+			}
+			continue;
+		}
 		rg_rng_fill_f32(rg_rng_stream((uint64_t)i, t->node.op_type), call->positive ? 0.1f : -1,
 				call->positive ? 1.1f : 1, x, (size_t)n);
 		for (int64_t k = 0; k < n && absolute; k++)
@@ -145,14 +177,15 @@ static int open_trial(struct trial *t, const struct rg_kernel *k, const struct r
 	for (int i = 0; i < call->n_in; i++) {
 		int64_t n;
 
-		t->in[i].dtype = RG_F32;
+		t->in[i].dtype = call->in[i].dtype != RG_UNDEFINED ? call->in[i].dtype : RG_F32;
 		t->in[i].shape = rg_shape_of(call->in[i].rank, call->in[i].dim);
 		n = rg_shape_count(&t->in[i].shape);
 		t->in[i].data = room((size_t)n * sizeof(float));
 		if (!t->in[i].data)
 			return rg_error_nomem(err, (size_t)n * sizeof(float));
 	}
-	if (!t->ref || infer(t, err) || t->out.dtype != RG_F32)
+	if (!t->ref || infer(t, err) ||
+	    (t->out.dtype != RG_F32 && t->out.dtype != RG_I32 && t->out.dtype != RG_I8 && t->out.dtype != RG_U8))
 		return rg_error_set(err, -ENOTSUP, "the operator takes no such call");
 	t->out_floats = (size_t)rg_shape_count(&t->out.shape);
 	t->want = room(t->out_floats * sizeof(float));
@@ -198,7 +231,7 @@ static int64_t run_trial(struct trial *t, int lanes)
 {
 	const struct rg_par halves = { .lanes = LANES, .run = run_halves };
 	struct rg_error err = RG_ERROR_INIT;
-	struct rg_tensor in[RG_PROOF_INPUTS], out = { RG_F32, t->out.shape, t->got };
+	struct rg_tensor in[RG_PROOF_INPUTS], out = { t->out.dtype, t->out.shape, t->got };
 	struct rg_call c = planned(t, in);
 
 	c.prepared = t->prepared_bytes ? t->prepared : NULL;
@@ -212,8 +245,8 @@ static int64_t run_trial(struct trial *t, int lanes)
 		t->got[i] = canary;
 	if (t->k->run(&c, lanes == 1 ? &rg_par_serial : &halves, &err))
 		return -2;
-	for (size_t i = 0; i < GUARD_FLOATS; i++)
-		if (t->got[t->out_floats + i] != canary)
+	for (size_t i = used_floats(t); i < t->out_floats + GUARD_FLOATS; i++)
+		if (t->got[i] != canary)
 			return -3;
 	return -1;
 }
@@ -222,6 +255,12 @@ static int64_t first_wrong(const struct trial *t)
 {
 	float largest = 0;
 
+	if (t->out.dtype != RG_F32) { /* exact */
+		for (size_t i = 0; i < t->out_floats; i++)
+			if (element(t, t->got, (int64_t)i) != element(t, t->want, (int64_t)i))
+				return (int64_t)i;
+		return -1;
+	}
 	/* States of recurrent operators are sums that cancel. */
 	for (size_t i = 0; i < t->out_floats; i++)
 		if (isfinite(t->want[i]) && fabsf(t->want[i]) > largest)
@@ -239,7 +278,7 @@ static int64_t first_wrong(const struct trial *t)
 /* What the child tells: it lies in memory that both share. */
 struct verdict {
 	int64_t wrong;
-	float got, want;
+	double got, want;
 	int lanes;
 	bool done;
 };
@@ -253,8 +292,8 @@ static void child(struct trial *t, struct verdict *v)
 		if (v->wrong == -1)
 			v->wrong = first_wrong(t);
 		if (v->wrong >= 0) {
-			v->got = t->got[v->wrong];
-			v->want = t->want[v->wrong];
+			v->got = element(t, t->got, v->wrong);
+			v->want = element(t, t->want, v->wrong);
 		}
 	}
 	v->done = true;
@@ -281,7 +320,7 @@ static void judge(const struct trial *t, const struct verdict *v, int status, ch
 		snprintf(why, size, "it wrote past its output in its self-check");
 	else if (v->wrong >= 0)
 		snprintf(why, size, "in its self-check element %lld of %s is %.6g, not %.6g", (long long)v->wrong, shape,
-			 (double)v->got, (double)v->want);
+			 v->got, v->want);
 }
 
 static void run_child(struct trial *t, char *why, size_t size)
