@@ -167,7 +167,7 @@ static bool takes_unary(const struct rg_call *c)
 struct pair {
 	float a_ratio, b_ratio, fixed;
 	int32_t a_zero, b_zero, zero;
-	bool a_signed, product;
+	bool a_signed, product, single;
 	const uint8_t *a, *b;
 	uint8_t *y;
 	/* the output's rows, and how the operands walk them */
@@ -193,7 +193,48 @@ RG_INLINE float multiply_add(int32_t x, float y, float z)
 	return (float)((double)x * (double)y + (double)z);
 }
 
+/*
+ * Whether double holds every sum exactly, so that it is rounded once, to float, which is what a fused
+ * multiply-add does: all terms are multiples of the last bit of the smallest of the three numbers, and
+ * sums are below 2^11 times the power of two below the largest; so at most 19 powers of
+ * two may lie between the two, for 53 bits.
+ */
+static bool is_single(const struct pair *j)
+{
+	float all[3] = { j->a_ratio, j->b_ratio, j->fixed };
+	int least = 200, most = -200, e;
+
+	for (int i = 0; i < 3; i++) {
+		if (!isfinite(all[i]))
+			return false;
+		if (all[i] == 0)
+			continue;
+		frexpf(all[i], &e);
+		least = e < least ? e : least;
+		most = e > most ? e : most;
+	}
+	return least > -100 && most - least <= 19; /* and nothing is denormal */
+}
+
+#if defined(RG_GENERIC_AVX512) || defined(RG_GENERIC_AVX2)
+#define HAS_FMA 1
+#else
+#define HAS_FMA 0 /* a call: the sum in double is as good */
+#endif
+
 #define ROWS(TYPE) \
+	RG_INLINE void add_single_##TYPE(const struct pair *j, const TYPE *restrict a, const TYPE *restrict b, \
+					 int64_t n, const int64_t a_step, const int64_t b_step, float least, \
+					 uint8_t *restrict y) \
+	{ \
+		const float a_ratio = j->a_ratio, b_ratio = j->b_ratio, fixed = j->fixed; \
+\
+		for (int64_t i = 0; i < n; i++) { \
+			float z = __builtin_fmaf((float)b[i * b_step], b_ratio, fixed); \
+\
+			y[i] = to_byte(__builtin_fmaf((float)a[i * a_step], a_ratio, z), least, least + 255, 0); \
+		} \
+	} \
 	RG_INLINE void add_##TYPE(const struct pair *j, const TYPE *restrict a, const TYPE *restrict b, int64_t n, \
 				  const int64_t a_step, const int64_t b_step, float least, uint8_t *restrict y) \
 	{ \
@@ -226,6 +267,13 @@ RG_INLINE float multiply_add(int32_t x, float y, float z)
 				multiply_##TYPE(j, a, b, n, 1, 0, least, y); \
 			else \
 				multiply_##TYPE(j, a, b, n, 0, 1, least, y); \
+		} else if (HAS_FMA && j->single) { \
+			if (s && t) \
+				add_single_##TYPE(j, a, b, n, 1, 1, least, y); \
+			else if (s) \
+				add_single_##TYPE(j, a, b, n, 1, 0, least, y); \
+			else \
+				add_single_##TYPE(j, a, b, n, 0, 1, least, y); \
 		} else { \
 			if (s && t) \
 				add_##TYPE(j, a, b, n, 1, 1, least, y); \
@@ -307,6 +355,7 @@ static int run_pair(const struct rg_call *c, const struct rg_par *par, struct rg
 	j.a_ratio = j.product ? a * b / y : a / y;
 	j.b_ratio = b / y;
 	j.fixed = (float)j.zero - (j.a_ratio * (float)j.a_zero + j.b_ratio * (float)j.b_zero);
+	j.single = !j.product && is_single(&j);
 	walk(&j, &c->out[0].shape, &c->in[0].shape, &c->in[3].shape);
 	par->run(par, rg_shape_count(&c->out[0].shape), rg_grain(COST_BINARY), work_pair, &j);
 	return 0;
