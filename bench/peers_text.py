@@ -157,7 +157,8 @@ def markdown(o, result):
 def about(o, result):
     """Date, machine, versions and method of a result, in one paragraph."""
     ridge = result.sides[0]
-    who = {'gemm': 'OpenBLAS', 'skinny': 'OpenBLAS', 'conv': 'ONNX Runtime', 'models': 'ONNX Runtime'}.get(result.mode)
+    who = {'gemm': 'OpenBLAS', 'skinny': 'OpenBLAS', 'conv': 'ONNX Runtime', 'models': 'ONNX Runtime',
+           'int8': 'ONNX Runtime'}.get(result.mode)
     text = '%s; %s, %s; ridge %s (%s, lanes %s)' % (
         datetime.date.today().isoformat(), ridge[4], ridge[2], ridge[0], revision(), ridge[3])
     if who == 'OpenBLAS':
@@ -179,6 +180,7 @@ def revision():
 
 TITLES = {'gemm': 'GEMM against OpenBLAS', 'skinny': 'Skinny products against OpenBLAS',
           'conv': 'Convolutions against ONNX Runtime', 'models': 'Models against ONNX Runtime',
+          'int8': 'Integers of 8 bits against ONNX Runtime',
           'scaling': 'Two threads against one'}
 
 
