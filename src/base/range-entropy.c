@@ -6,8 +6,8 @@
  *	    not empty
  *	D(P || Q) = sum P log(P / Q), both of sum 1
  *
- * D of a threshold that clips much is large since P's last bin is, of one that clips nothing since levels are wide. Zeros
- * are exact at every threshold and take no part.
+ * D of a threshold that clips much is large since P's last bin is, of one that clips nothing since levels are
+ * wide. Zeros are exact at every threshold and take no part.
  */
 #include <math.h>
 

@@ -308,6 +308,22 @@ static int set_disabled(struct rg_args *a, const struct rg_opt *o, const char *v
 	return 0;
 }
 
+/* One more word of a list. */
+static int set_word(struct rg_args *a, const struct rg_opt *o, const char *value, const char *wanted,
+		    const char *const **list, int *n, struct rg_error *err)
+{
+	const char **p;
+
+	if (!*value)
+		return bad_value(o, value, wanted, err);
+	p = one_more(a, *list, *n, sizeof(*p));
+	if (!p)
+		return rg_error_nomem(err, sizeof(*p));
+	*list = p;
+	p[(*n)++] = value;
+	return 0;
+}
+
 static int set_without(struct rg_args *a, const struct rg_opt *o, const char *value, struct rg_error *err)
 {
 	struct rg_session_options *s = &a->session;
@@ -483,6 +499,49 @@ static int set(struct rg_args *a, const struct rg_opt *o, const char *value, str
 	case RG_OPT_MISSES:
 		a->misses = true;
 		return 0;
+	case RG_OPT_CALIBRATE:
+		a->quantize.calibrate = value;
+		return *value ? 0 : bad_value(o, value, "a folder", err);
+	case RG_OPT_VALIDATE:
+		a->quantize.validate = value;
+		return *value ? 0 : bad_value(o, value, "a folder", err);
+	case RG_OPT_SAMPLES:
+		if (!rg_parse_i64(value, 1, 100000, &v))
+			return bad_value(o, value, "a whole number from 1 to 100000", err);
+		a->quantize.n_samples = (int)v;
+		return 0;
+	case RG_OPT_DYNAMIC:
+		a->quantize.how.dynamic = true;
+		return 0;
+	case RG_OPT_PER_TENSOR:
+		a->quantize.how.per_tensor = true;
+		return 0;
+	case RG_OPT_SYMMETRIC:
+		a->quantize.how.symmetric = true;
+		return 0;
+	case RG_OPT_RANGES:
+		if (!rg_range_rule_parse(value, &a->quantize.rule))
+			return bad_value(o, value, "one of minmax, percentile, entropy, mse", err);
+		return 0;
+	case RG_OPT_PERCENTILE:
+		if (!rg_parse_f64(value, &a->quantize.percent) || !(a->quantize.percent > 50) ||
+		    a->quantize.percent > 100)
+			return bad_value(o, value, "a number above 50, at most 100", err);
+		return 0;
+	case RG_OPT_MIN_SQNR:
+		if (strcmp(value, "none") == 0)
+			a->quantize.min_sqnr_db = -INFINITY;
+		else if (!rg_parse_f64(value, &a->quantize.min_sqnr_db) || !isfinite(a->quantize.min_sqnr_db))
+			return bad_value(o, value, "a number of decibels, or none", err);
+		return 0;
+	case RG_OPT_KEEP:
+		return set_word(a, o, value, "the name or type of an operator", &a->quantize.keep,
+				&a->quantize.n_keep, err);
+	case RG_OPT_ALSO:
+		if (!rg_quantize_may(value))
+			return bad_value(o, value, rg_quantize_may_list(), err);
+		return set_word(a, o, value, "a type of operator", &a->quantize.how.also, &a->quantize.how.n_also,
+				err);
 	case RG_OPT_VERIFY:
 		a->verify = true;
 		return 0;
@@ -639,6 +698,7 @@ int rg_args_parse(struct rg_args *a, int argc, char **argv, struct rg_error *err
 	a->speedup = 2;
 	a->capacity_bytes = a->time_limit_ns = -1;
 	a->level = -1;
+	a->quantize.min_sqnr_db = NAN;
 	if (!a->db)
 		a->db = "ridge.db";
 	if (!verb)

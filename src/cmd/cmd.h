@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "reports/report.h"
+#include "session/quantize.h"
 #include "session/session.h"
 
 enum rg_opt_id {
@@ -19,7 +20,9 @@ enum rg_opt_id {
 	RG_OPT_ISA, RG_OPT_TOP, RG_OPT_SIZE, RG_OPT_QUICK, RG_OPT_ROUNDS, RG_OPT_STATIC, RG_OPT_WHY, RG_OPT_COMPILER, RG_OPT_OPTIMIZE,
 	RG_OPT_CSV, RG_OPT_STRATEGY, RG_OPT_CAPACITY, RG_OPT_TIME_LIMIT, RG_OPT_PLANNER, RG_OPT_ORDER,
 	RG_OPT_LEVEL, RG_OPT_DISABLE, RG_OPT_VERIFY, RG_OPT_EXPLAIN, RG_OPT_OPSET, RG_OPT_RUNG,
-	RG_OPT_WEIGHTS, RG_OPT_MISSES, RG_OPT_HELP,
+	RG_OPT_WEIGHTS, RG_OPT_MISSES,
+	RG_OPT_CALIBRATE, RG_OPT_VALIDATE, RG_OPT_SAMPLES, RG_OPT_DYNAMIC, RG_OPT_PER_TENSOR, RG_OPT_SYMMETRIC,
+	RG_OPT_RANGES, RG_OPT_PERCENTILE, RG_OPT_MIN_SQNR, RG_OPT_KEEP, RG_OPT_ALSO, RG_OPT_HELP,
 	RG_OPT_COUNT
 };
 
@@ -68,6 +71,7 @@ struct rg_args {
 	const char **rungs;           /* --rung */
 	const char *weights;          /* --weights; NULL not given */
 	bool misses;                  /* --misses */
+	struct rg_quantize_run quantize; /* what ridge quantize takes beyond the above */
 	int n_positional;
 	const char *positional[RG_MAX_POSITIONAL];
 	bool stdout_tty, stderr_tty, colour;

@@ -81,6 +81,27 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 			   "ladder: simulate cache misses where no hardware counter opens (minutes)"},
 	[RG_OPT_ORDER] = {RG_OPT_ORDER, "order", 0, "NAME", false,
 			  "order of the steps: graph (default), or memory, where another one lowers the peak"},
+	[RG_OPT_CALIBRATE] = {RG_OPT_CALIBRATE, "calibrate", 0, "DIR", false,
+			      "samples that ranges are found on: one .npy file each, or one folder each with INPUT.npy"},
+	[RG_OPT_VALIDATE] = {RG_OPT_VALIDATE, "validate", 0, "DIR", false,
+			     "other samples: how far activations leave the ranges, and what errors are there"},
+	[RG_OPT_SAMPLES] = {RG_OPT_SAMPLES, "samples", 0, "N", false,
+			    "samples generated from the seed where there is no --calibrate (default 8)"},
+	[RG_OPT_DYNAMIC] = {RG_OPT_DYNAMIC, "dynamic", 0, NULL, false,
+			    "ranges found as the model runs: DynamicQuantizeLinear and MatMulInteger"},
+	[RG_OPT_PER_TENSOR] = {RG_OPT_PER_TENSOR, "per-tensor", 0, NULL, false,
+			       "one scale a weight, instead of one a channel"},
+	[RG_OPT_SYMMETRIC] = {RG_OPT_SYMMETRIC, "symmetric", 0, NULL, false,
+			      "activations int8 with zero point 0, instead of uint8"},
+	[RG_OPT_RANGES] = {RG_OPT_RANGES, "ranges", 0, "RULE", false,
+			   "how a range is chosen: minmax (default), percentile, entropy or mse"},
+	[RG_OPT_PERCENTILE] = {RG_OPT_PERCENTILE, "percentile", 0, "P", false,
+			       "share of values that --ranges percentile keeps (default 99.99)"},
+	[RG_OPT_MIN_SQNR] = {RG_OPT_MIN_SQNR, "min-sqnr", 0, "DB", false,
+			     "an operator that alone leaves the model's outputs less stays float32 (default 10; none)"},
+	[RG_OPT_KEEP] = {RG_OPT_KEEP, "keep", 0, "NAME", true, "operator, or type of operator, that stays float32"},
+	[RG_OPT_ALSO] = {RG_OPT_ALSO, "also", 0, "TYPE", true,
+			 "quantise these, too: Add, Mul, AveragePool, GlobalAveragePool, Sigmoid, LeakyRelu"},
 	[RG_OPT_HELP] = {RG_OPT_HELP, "help", 'h', NULL, false, "explain and exit"},
 };
 
@@ -238,6 +259,23 @@ const struct rg_cmd rg_cmds[] = {
 	 O(OUTPUT) | O(LEVEL) | O(DISABLE) | O(OPSET) | O(VERIFY) | O(EXPLAIN) | O(SHAPE) | O(DIM) | O(INPUT) | O(INPUT_RANGE) |
 		 O(SEED) | O(THREADS) | O(FORMAT) | O(QUIET) | O(HELP),
 	 "table json", rg_cmd_optimize},
+	{"quantize", "MODEL", 1, 1, "turn a model into eight bits, and say what each operator loses by it",
+	 "Writes an ONNX file with QuantizeLinear and DequantizeLinear around Conv, Gemm and MatMul, which every runtime "
+	 "runs and those that know the pattern turn into integer operators. Weights are int8, one scale a channel, "
+	 "activations uint8, a constant bias int32. The model is rewritten first as by ridge optimize --level 2. "
+	 "docs/quantize.md explains all of it.\n"
+	 "Ranges come from --calibrate DIR; without it inputs are generated from the seed, and then neither the file nor "
+	 "the figures are worth much.\n"
+	 "Each operator is quantised alone and the model run: SQNR (signal to quantisation noise, in decibels; 20 dB is an "
+	 "error of a tenth) at the model's outputs and at its own. One with less than --min-sqnr stays float32, and is "
+	 "listed. Then everything is, and what was written is read and run again.",
+	 "ridge quantize det.onnx -o det-int8.onnx --calibrate pictures\n"
+	 "ridge quantize det.onnx -o det-int8.onnx --calibrate pictures --validate others --ranges mse --keep Conv_12\n"
+	 "ridge quantize minilm.onnx -o minilm-int8.onnx --dynamic --format json",
+	 O(OUTPUT) | O(CALIBRATE) | O(VALIDATE) | O(SAMPLES) | O(DYNAMIC) | O(PER_TENSOR) | O(SYMMETRIC) | O(RANGES) |
+		 O(PERCENTILE) | O(MIN_SQNR) | O(KEEP) | O(ALSO) | O(QUICK) | O(SHAPE) | O(DIM) | O(INPUT_RANGE) |
+		 O(SEED) | O(THREADS) | O(FORMAT) | O(QUIET) | O(HELP),
+	 "table json", rg_cmd_quantize},
 	{"tui", "[MODEL|RUN]", 0, 1, "look around in the terminal",
 	 "With a MODEL, a key records it. Keys are shown at the bottom; ? explains them.",
 	 "ridge tui\nridge tui builtin:resnet50", RECORDING | O(DB) | O(HELP), NULL, rg_cmd_tui},

@@ -19,6 +19,7 @@ int rg_cmd_optimize(struct rg_args *a, struct rg_error *err);
 int rg_cmd_path(struct rg_args *a, struct rg_error *err);
 int rg_cmd_plan_memory(struct rg_args *a, struct rg_error *err);
 int rg_cmd_plot(struct rg_args *a, struct rg_error *err);
+int rg_cmd_quantize(struct rg_args *a, struct rg_error *err);
 int rg_cmd_record(struct rg_args *a, struct rg_error *err);
 int rg_cmd_report(struct rg_args *a, struct rg_error *err);
 int rg_cmd_run(struct rg_args *a, struct rg_error *err);

@@ -73,8 +73,8 @@ struct rg_qparams rg_quantize_params(const struct rg_graph *g, const struct rg_q
 				     const struct rg_quantize_sites *s, const bool *on,
 				     const struct rg_range *ranges, int value);
 /*
- * Rewrites a finished graph of opset 13 or later. on: s->n. ranges: by value, those of `act` and `output` known. The graph
- * is finished again; types and shapes have to be inferred again.
+ * Rewrites a finished graph of opset 13 or later. on: s->n. ranges: by value, those of `act` and `output` known.
+ * The graph is finished again; types and shapes have to be inferred again.
  */
 int rg_quantize_static(struct rg_graph *g, const struct rg_quantize_options *o, const struct rg_quantize_sites *s,
 		       const bool *on, const struct rg_range *ranges, struct rg_error *err);

@@ -1,6 +1,6 @@
 /*
- * The rewriting of graphs into eight bits: what is written where, and that the rewritten graph computes what the arithmetic
- * of base/quantize.h says.
+ * The rewriting of graphs into eight bits: what is written where, and that the rewritten graph computes the same
+ * within what eight bits can.
  */
 #include <math.h>
 #include <setjmp.h>
