@@ -4,14 +4,17 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "reports/ladder.h"
 #include "reports/table.h"
 
 #define PAYS 1.1         /* int8 is worth its trouble from this factor on */
 #define SHORT_NS 50e3    /* a call so short that what surrounds the products counts */
 #define SLOW_KERNEL 0.25 /* of the roof: below it the kernel is to blame, not the type */
+#define BUSY 1.3         /* of the fastest round: the median of a rung that had to share */
 #define MEMORY 0.5       /* of the time: memory sets the pace */
 
 static bool same_shape(const struct rg_ladder_row *a, const struct rg_ladder_row *b)
@@ -220,6 +223,37 @@ static void say_errors(struct rg_str *out, const struct rg_ladder_row *rows, int
 	}
 }
 
+/* ---- a busy machine ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A neighbour makes rounds slower, never faster: medians far above the fastest rounds tell of one. */
+static void say_busy(struct rg_str *out, const struct rg_ladder_row *rows, int n)
+{
+	double *v = rg_calloc((size_t)n, sizeof(*v)), middle;
+	char num[32];
+	int count = 0;
+
+	if (!v) {
+		out->failed = true;
+		return;
+	}
+	for (int i = 0; i < n; i++)
+		if (rows[i].rounds >= 3 && rows[i].ns_low > 0)
+			v[count++] = rows[i].ns / rows[i].ns_low;
+	qsort(v, (size_t)count, sizeof(*v), by_value);
+	middle = count ? v[count / 2] : 0;
+	rg_free(v);
+	if (middle >= BUSY)
+		rg_str_printf(out, "The machine was busy: the median of half the rungs is %s their fastest round or more. "
+			      "Measure again when it is idle.\n", rg_num_times(num, middle));
+}
+
 /* ---- misses ---- */
 
 static void say_misses(struct rg_str *out, const struct rg_ladder_row *rows, int n, const struct rg_ladder_row *shape)
@@ -277,6 +311,7 @@ void rg_ladder_say(struct rg_str *out, const struct rg_ladder_row *rows, int n)
 	say_roof(out, rows, n, "ridge");
 	say_roof(out, rows, n, "int8-ridge");
 	say_errors(out, rows, n);
+	say_busy(out, rows, n);
 	shape = largest(rows, n, true);
 	if (shape)
 		say_misses(out, rows, n, shape);

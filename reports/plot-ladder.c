@@ -161,6 +161,24 @@ static bool has_rung(const struct rg_ladder_report *r, int rung)
 	return false;
 }
 
+/* On a terminal the key of gnuplot would lie on the axis: a line of letters for each type below it. */
+static void letters(struct rg_str *out, const struct rg_ladder_report *r, const struct rg_canvas *c)
+{
+	rg_str_add(out, "unset key\n");
+	for (int int8 = 0; int8 < 2; int8++) {
+		struct rg_str line = { 0 };
+
+		for (int i = 0; i < RUNGS; i++)
+			if (has_rung(r, i) && (strncmp(rungs[i].rung, "int8", 4) == 0) == int8)
+				rg_str_printf(&line, "%s%c %s", line.len ? "   " : "", rungs[i].letter, rungs[i].title);
+		rg_str_add(out, "set label ");
+		rg_script_quote(out, rg_str_text(&line), c->width - 3);
+		rg_str_printf(out, " at screen %.5f,%.5f left\n", 1.5 / c->width, (1.5 - int8) / c->height);
+		out->failed |= line.failed;
+		rg_str_free(&line);
+	}
+}
+
 static void plot(struct rg_str *out, const struct rg_ladder_report *r, const struct rg_canvas *c, double low)
 {
 	bool text = c->kind == RG_PLOT_TERMINAL, first = true;
@@ -169,7 +187,7 @@ static void plot(struct rg_str *out, const struct rg_ladder_report *r, const str
 		if (has_rung(r, i))
 			data(out, r, low, i, text);
 	if (text)
-		rg_str_add(out, "set key below maxrows 2 samplen 1\n");
+		letters(out, r, c);
 	else
 		rg_str_printf(out, "set key at screen 0.5,%.5f center center horizontal reverse Left maxrows 2 "
 			      "samplen 1.5 nobox\nset style fill solid 1 noborder\n", 36.0 / c->height);
@@ -200,6 +218,8 @@ int rg_plot_ladder_script(struct rg_str *out, const struct rg_ladder_report *r, 
 		return rc;
 	if (!e.groups)
 		return rg_error_set(err, -ENODATA, "no rung was measured, so there is nothing to draw");
+	if (c.kind == RG_PLOT_TERMINAL)
+		c.bottom = 5.5 / c.height;
 	rg_script_begin(out, &c, o);
 	rg_str_printf(&title, "The ladder: matrix products, %d thread%s, %s, %s weights", r->threads,
 		      r->threads == 1 ? "" : "s", r->isa, r->weights);
@@ -218,7 +238,8 @@ int rg_plot_ladder_script(struct rg_str *out, const struct rg_ladder_report *r, 
 		rg_script_quote(out, shape, 0);
 		rg_str_printf(out, " %d", n++);
 	}
-	rg_str_add(out, ") scale 0\nset xlabel 'shape (MxKxN)'\nset ylabel 'GOP/s, 2 a multiply-add'\n");
+	rg_str_add(out, c.kind == RG_PLOT_TERMINAL ? ") scale 0\n" : ") scale 0\nset xlabel 'shape (MxKxN)'\n");
+	rg_str_add(out, "set ylabel 'GOP/s, 2 a multiply-add'\n");
 	roofs(out, r, &c, &e);
 	plot(out, r, &c, e.low);
 	out->failed |= title.failed;

@@ -15,8 +15,8 @@
 #include "session/ladder-run.h"
 
 #define ROUND_NS 3e6
-#define ROUNDS 9
-#define QUICK_ROUNDS 5
+#define ROUNDS 15
+#define QUICK_ROUNDS 7
 #define LONG_NS 1.2e9     /* rounds of a rung together take no longer, but for the first */
 #define CEILING_NS 30e6
 

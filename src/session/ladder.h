@@ -23,7 +23,7 @@ struct rg_ladder_options {
 	int n_rungs;                              /* 0: all */
 	const char *const *rungs;
 	enum rg_ladder_weights weights;
-	int rounds;                               /* 0: 9, with quick 5; fewer where a call is long */
+	int rounds;                               /* 0: 15, with quick 7; fewer where a call is long */
 	bool quick;
 	bool simulate;                            /* misses, where no counter opens */
 	const char *program;                      /* that the simulator runs; NULL: this one */

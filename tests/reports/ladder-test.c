@@ -198,6 +198,22 @@ static void test_misses(void **state)
 	has(&l, "(measured)");
 }
 
+static void test_busy(void **state)
+{
+	struct ladder l;
+
+	make(&l);
+	lacks(&l, "busy"); /* 1.11 times the fastest */
+	for (int i = 0; i < RUNGS - 1; i++)
+		l.rows[i].ns_low = l.rows[i].ns / 2;
+	lacks(&l, "busy"); /* 9 of the 19 rungs that have a spread */
+	l.rows[RUNGS + 3].ns_low = 1;
+	has(&l, "The machine was busy: the median of half the rungs is 2.00x their fastest round or more.");
+	for (int i = 0; i < 2 * RUNGS; i++)
+		l.rows[i].rounds = 2; /* of two rounds one is the fastest */
+	lacks(&l, "busy");
+}
+
 static void test_nothing(void **state)
 {
 	struct ladder l;
@@ -393,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_int8_pays), cmocka_unit_test(test_why_not),
 		cmocka_unit_test(test_steps),	  cmocka_unit_test(test_roof_and_errors),
 		cmocka_unit_test(test_misses),	  cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_table),	  cmocka_unit_test(test_json),
 		cmocka_unit_test(test_plot),	  cmocka_unit_test(test_out_of_memory),
 	};
