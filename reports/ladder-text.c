@@ -14,6 +14,7 @@
 #define PAYS 1.1         /* int8 is worth its trouble from this factor on */
 #define SHORT_NS 50e3    /* a call so short that what surrounds the products counts */
 #define SLOW_KERNEL 0.25 /* of the roof: below it the kernel is to blame, not the type */
+#define BEATEN 1.05      /* less is noise */
 #define BUSY 1.3         /* of the fastest round: the median of a rung that had to share */
 #define MEMORY 0.5       /* of the time: memory sets the pace */
 
@@ -162,7 +163,7 @@ static void say_beaten(struct rg_str *out, const struct rg_ladder_row *rows, int
 			if (same_shape(&rows[k], ours) && rows[k].int8 == ours->int8 && rows[k].ns < ours->ns &&
 			    strcmp(rows[k].rung, "openblas") != 0 && (!best || rows[k].ns < best->ns))
 				best = &rows[k];
-		if (!best)
+		if (!best || ours->ns / best->ns < BEATEN)
 			continue;
 		rg_str_printf(out, "%s is %s as fast as our %s (%s) at ", best->rung,
 			      rg_num_times(num, ours->ns / best->ns), ours->int8 ? "int8" : "float32", ours->kernel);

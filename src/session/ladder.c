@@ -17,7 +17,7 @@
 #define ROUND_NS 3e6
 #define ROUNDS 15
 #define QUICK_ROUNDS 7
-#define LONG_NS 1.2e9     /* rounds of a rung together take no longer, but for the first */
+#define LONG_NS 1.2e9     /* rounds of a rung together take no longer, but for one */
 #define CEILING_NS 30e6
 
 static const struct rg_ladder_shape default_shapes[] = {
@@ -130,8 +130,10 @@ static int round_of(struct racer *r, double *call_ns, struct rg_error *err)
 	return rc;
 }
 
-/* First calls, the errors of their result, and how many calls and rounds to take. */
-static int prepare(struct ladder *l, struct racer *r, const struct rg_ladder_data *d, struct rg_error *err)
+/* First calls, the errors of their result, and how many calls and rounds to take. A first call of
+ * LONG_NS is the only round: what it does more than a second one is nothing beside that. */
+static int prepare(struct ladder *l, struct racer *r, const struct rg_ladder_data *d, double *first_ns,
+		   struct rg_error *err)
 {
 	double round_ns = l->o->quick ? ROUND_NS / 2 : ROUND_NS, call_ns;
 	struct rg_ladder_errors e;
@@ -145,6 +147,11 @@ static int prepare(struct ladder *l, struct racer *r, const struct rg_ladder_dat
 	r->row->max_error = e.max;
 	r->row->relative_error = e.relative;
 	r->row->wrong = e.wrong;
+	*first_ns = call_ns >= LONG_NS && !l->o->rounds ? call_ns : NAN;
+	if (*first_ns > 0) {
+		r->wanted = 1;
+		return 0;
+	}
 	while (!rc && call_ns * (double)r->calls < round_ns && r->calls < INT64_MAX / 16) {
 		double grow = call_ns > 0 ? round_ns / call_ns / (double)r->calls * 1.2 : 8;
 
@@ -166,6 +173,7 @@ static int add_racer(struct ladder *l, const struct rg_ladder_name *name, const 
 	struct racer *r = &l->racers[l->n_racers++];
 	struct rg_ladder_row *row = &report->rows[report->n_rows++];
 	const struct rg_ladder_shape *s = &d->shape;
+	double first_ns;
 	int rc;
 
 	*row = (struct rg_ladder_row){ s->m, s->k, s->n, .rung = name->rung, .int8 = name->int8, .kernel = "",
@@ -185,11 +193,15 @@ static int add_racer(struct ladder *l, const struct rg_ladder_name *name, const 
 		return rg_error_nomem(err, 160);
 	if (*row->reason)
 		return 0;
-	rc = prepare(l, r, d, err);
+	rc = prepare(l, r, d, &first_ns, err);
 	if (rc)
 		return rc;
 	r->ns = rg_calloc((size_t)r->wanted, sizeof(*r->ns));
-	return r->ns ? 0 : rg_error_nomem(err, (size_t)r->wanted * sizeof(*r->ns));
+	if (!r->ns)
+		return rg_error_nomem(err, (size_t)r->wanted * sizeof(*r->ns));
+	if (first_ns > 0)
+		r->ns[r->rounds++] = first_ns;
+	return 0;
 }
 
 static int race(struct ladder *l, struct rg_error *err)

@@ -4,8 +4,8 @@
  * A round is one batch of calls between two readings of the clock. Rounds of all rungs of a
  * shape take turns, forwards and backwards, so that drift falls on all of them. The first
  * calls are thrown away, and their result is what the errors are of. A rung that takes long
- * gets fewer rounds, down to one. Roofs are measured at the start and after each shape, and
- * the best of the run counts.
+ * gets fewer rounds, down to one, which for calls above 1.2 s is the first. Roofs are
+ * measured at the start and after each shape, and the best of the run counts.
  *
  * Misses come from a pass of their own, on one thread: hardware counters where they open;
  * else, when asked for, by simulation (ladder-sim.h).
