@@ -39,6 +39,7 @@ static const struct rg_kernel_table *const tables[] = {
 	RG_GENERIC_TABLE_LIST(layernorm),
 	RG_GENERIC_TABLE_LIST(logic),
 	RG_GENERIC_TABLE_LIST(pool),
+	RG_GENERIC_TABLE_LIST(pool_byte),
 	RG_GENERIC_TABLE_LIST(quantize),
 	RG_GENERIC_TABLE_LIST(reduce),
 	RG_GENERIC_TABLE_LIST(resize),

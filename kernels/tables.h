@@ -56,6 +56,7 @@ RG_GENERIC_TABLE(gemm);
 RG_GENERIC_TABLE(layernorm);
 RG_GENERIC_TABLE(logic);
 RG_GENERIC_TABLE(pool);
+RG_GENERIC_TABLE(pool_byte);
 RG_GENERIC_TABLE(quantize);
 RG_GENERIC_TABLE(reduce);
 RG_GENERIC_TABLE(resize);

@@ -360,7 +360,10 @@ static void pool(struct nn_case *t, struct ck_gen *g)
 		t->n_out = 2; /* the places too */
 	if (!max)
 		nn_int(t, "count_include_pad", ck_between(g, 0, 1));
-	nn_input(t, max ? ck_fill_elements(g) : ck_fill(g), n + 2, dim);
+	if (max && ck_chance(g, 40)) /* the larger of two is the same of bytes */
+		nn_input_bytes(t, ck_chance(g, 50) ? RG_U8 : RG_I8, n + 2, dim);
+	else
+		nn_input(t, max ? ck_fill_elements(g) : ck_fill(g), n + 2, dim);
 }
 
 static double pool_terms(const struct nn_case *t)

@@ -9,12 +9,13 @@
 
 #include "graph/own.h"
 
-#define DIMS(...) ((const int64_t[]){ __VA_ARGS__ })
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 /* Everything that a number can be, quotients between two integers, and usual ones. */
 static float number(struct ck_gen *g, float scale)
 {
-	static const float special[] = { 0, -0.0f, NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-42f, 1e20f, -1e20f };
+	static const float special[] = {0,     -0.0f,  NAN,    INFINITY, -INFINITY,
+					3e38f, -3e38f, 1e-42f, 1e20f,    -1e20f};
 	int64_t kind = ck_between(g, 0, 9);
 
 	if (kind == 0)
@@ -27,7 +28,7 @@ static float number(struct ck_gen *g, float scale)
 /* Scales of a tensor or of its parts: some so small or large that every quotient leaves the range. */
 static void scales(struct nn_case *t, struct ck_gen *g, int rank, const int64_t *dims, float *one)
 {
-	static const float some[] = { 1, 0.5f, 0.0123f, 3.7e-3f, 0.1f, 17 }, odd[] = { 1e-40f, 1e38f, 0 };
+	static const float some[] = {1, 0.5f, 0.0123f, 3.7e-3f, 0.1f, 17}, odd[] = {1e-40f, 1e38f, 0};
 	float *s = nn_input_typed(t, RG_F32, rank, dims);
 
 	for (int64_t i = 0; i < rg_shape_count(&t->in[t->node.n_in - 1].shape); i++)
@@ -43,7 +44,7 @@ struct layout {
 
 static struct layout layout(struct nn_case *t, struct ck_gen *g)
 {
-	struct layout l = { .rank = (int)ck_between(g, 1, 4) };
+	struct layout l = {.rank = (int)ck_between(g, 1, 4)};
 	int axis = (int)ck_between(g, 0, l.rank - 1);
 
 	for (int d = 0; d < l.rank; d++)
@@ -67,7 +68,7 @@ static struct layout layout(struct nn_case *t, struct ck_gen *g)
 
 static void quantize(struct nn_case *t, struct ck_gen *g)
 {
-	static const enum rg_dtype types[] = { RG_U8, RG_I8 };
+	static const enum rg_dtype types[] = {RG_U8, RG_I8};
 	struct layout l = layout(t, g);
 	float *x = nn_input_typed(t, RG_F32, l.rank, l.dims), scale;
 
@@ -81,7 +82,7 @@ static void quantize(struct nn_case *t, struct ck_gen *g)
 
 static void dequantize(struct nn_case *t, struct ck_gen *g)
 {
-	static const enum rg_dtype types[] = { RG_U8, RG_I8, RG_I32 };
+	static const enum rg_dtype types[] = {RG_U8, RG_I8, RG_I32};
 	enum rg_dtype type = CK_PICK(g, types);
 	struct layout l = layout(t, g);
 	float one;
@@ -162,7 +163,8 @@ static void look_up(struct nn_case *t, struct ck_gen *g)
 
 static void concat(struct nn_case *t, struct ck_gen *g)
 {
-	int rank = (int)ck_between(g, 1, 4), parts = (int)ck_between(g, 1, 4), axis = (int)ck_between(g, 0, rank - 1);
+	int rank = (int)ck_between(g, 1, 4), parts = (int)ck_between(g, 1, 4),
+	    axis = (int)ck_between(g, 0, rank - 1);
 	enum rg_dtype type = byte_type(g);
 	int64_t dims[4];
 
@@ -198,9 +200,33 @@ static void global_pool(struct nn_case *t, struct ck_gen *g)
 	t->weights = 0x1e;
 }
 
+static void average_pool(struct nn_case *t, struct ck_gen *g)
+{
+	int n = ck_chance(g, 80) ? 2 : 1;
+	int64_t dim[4] = {ck_between(g, 1, 2), ck_some(g, 8)}, kernel[2], stride[2], pads[4];
+	enum rg_dtype type = byte_type(g);
+
+	for (int d = 0; d < n; d++) {
+		kernel[d] = ck_between(g, 1, 5);
+		stride[d] = ck_between(g, 1, 3);
+		pads[d] = ck_between(g, 0, kernel[d] - 1);
+		pads[d + n] = ck_between(g, 0, kernel[d] - 1);
+		dim[2 + d] = kernel[d] - 1 + ck_some(g, n == 1 ? 200 : 40);
+	}
+	nn_ints(t, "kernel_shape", n, kernel);
+	nn_ints(t, "strides", n, stride);
+	nn_ints(t, "pads", 2 * n, pads);
+	nn_int(t, "ceil_mode", ck_between(g, 0, 1));
+	nn_int(t, "count_include_pad", ck_between(g, 0, 1));
+	nn_input_bytes(t, type, n + 2, dim);
+	params(t, g, type);
+	params(t, g, type);
+	t->weights = 0x1e;
+}
+
 static bool bench_floats(struct nn_case *t, int i)
 {
-	static const int64_t sizes[] = { 4096, 131072, 1 << 20 };
+	static const int64_t sizes[] = {4096, 131072, 1 << 20};
 
 	if (i >= 3)
 		return false;
@@ -216,7 +242,7 @@ static bool bench_floats(struct nn_case *t, int i)
 
 static bool bench_bytes(struct nn_case *t, int i)
 {
-	static const int64_t sizes[] = { 4096, 131072, 1 << 20 };
+	static const int64_t sizes[] = {4096, 131072, 1 << 20};
 	int n = !strcmp(t->node.op_type, "LookUp") ? 0 : !strcmp(t->node.op_type, "DequantizeLinear") ? 1 : 2;
 
 	if (i >= 3)
@@ -233,7 +259,7 @@ static bool bench_bytes(struct nn_case *t, int i)
 
 static bool bench_pair(struct nn_case *t, int i)
 {
-	static const int64_t sizes[] = { 4096, 131072, 1 << 20 };
+	static const int64_t sizes[] = {4096, 131072, 1 << 20};
 
 	if (i >= 3)
 		return false;
@@ -246,20 +272,31 @@ static bool bench_pair(struct nn_case *t, int i)
 	return true;
 }
 
-#define STANDARD(OP, MAKE, BENCH) { .domain = "", .op_type = OP, .make = MAKE, .measure = CK_EXACT, .bench = BENCH }
-#define CONTRIB(OP, MAKE, BENCH) \
-	{ .domain = RG_CONTRIB_DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_EXACT, .bench = BENCH }
+#define STANDARD(OP, MAKE, BENCH)                                                                            \
+	{                                                                                                    \
+		.domain = "", .op_type = OP, .make = MAKE, .measure = CK_EXACT, .bench = BENCH               \
+	}
+#define CONTRIB(OP, MAKE, BENCH)                                                                             \
+	{                                                                                                    \
+		.domain = RG_CONTRIB_DOMAIN, .op_type = OP, .make = MAKE, .measure = CK_EXACT,               \
+		.bench = BENCH                                                                               \
+	}
 
 static const struct ck_family families[] = {
-	STANDARD("DequantizeLinear", dequantize, bench_bytes),
-	STANDARD("DynamicQuantizeLinear", dynamic, bench_floats),
-	STANDARD("QuantizeLinear", quantize, bench_floats),
-	CONTRIB("QLinearAdd", pair, bench_pair),
-	CONTRIB("QLinearConcat", concat, NULL),
-	CONTRIB("QLinearGlobalAveragePool", global_pool, NULL),
-	CONTRIB("QLinearLeakyRelu", unary, bench_bytes),
-	CONTRIB("QLinearMul", pair, bench_pair),
-	CONTRIB("QLinearSigmoid", unary, bench_bytes),
-	{ .domain = RG_OWN_DOMAIN, .op_type = "LookUp", .make = look_up, .measure = CK_EXACT, .bench = bench_bytes },
+    STANDARD("DequantizeLinear", dequantize, bench_bytes),
+    STANDARD("DynamicQuantizeLinear", dynamic, bench_floats),
+    STANDARD("QuantizeLinear", quantize, bench_floats),
+    CONTRIB("QLinearAdd", pair, bench_pair),
+    CONTRIB("QLinearAveragePool", average_pool, NULL),
+    CONTRIB("QLinearConcat", concat, NULL),
+    CONTRIB("QLinearGlobalAveragePool", global_pool, NULL),
+    CONTRIB("QLinearLeakyRelu", unary, bench_bytes),
+    CONTRIB("QLinearMul", pair, bench_pair),
+    CONTRIB("QLinearSigmoid", unary, bench_bytes),
+    {.domain = RG_OWN_DOMAIN,
+     .op_type = "LookUp",
+     .make = look_up,
+     .measure = CK_EXACT,
+     .bench = bench_bytes},
 };
 CK_FAMILY_TABLE(ck_families_quant, families);
