@@ -117,7 +117,9 @@ static void make_bias(struct rg_graph *g, const char *name, int64_t n, bool inte
 
 /* ---- against the graph as it is ---- */
 
-/* Outputs within `step`; the plan that was made of it, for what it holds. */
+/* Outputs within `step` and what sums of float32 differ by, EXACT: the same; the plan that was made of it,
+ * for what it holds. */
+#define EXACT -1
 static struct rg_plan *within(make_fn *make, uint64_t how, float step, struct rg_graph **g)
 {
 	struct rg_graph *plain = make(how);
@@ -131,7 +133,7 @@ static struct rg_plan *within(make_fn *make, uint64_t how, float step, struct rg
 	got = outputs_of(after, &n_after);
 	assert_int_equal(n, n_after);
 	for (int i = 0; i < n; i++)
-		if (!(fabsf(got[i] - want[i]) <= step * 1.001f + 2e-4f))
+		if (!(fabsf(got[i] - want[i]) <= (step == EXACT ? 0 : step * 1.001f + 2e-4f)))
 			fail_msg("order %d: output %d is %.9g, not %.9g", (int)how, i, (double)got[i],
 				 (double)want[i]);
 	check_accounted(after);
@@ -456,6 +458,153 @@ static void test_run_time(void **state)
 	}
 }
 
+/* ---- whole networks ---- */
+
+enum { NODES = 12 };
+
+/* Weights of -1, 0 and 1: n of them, as bytes with the scale 1. */
+static void make_whole_weights(struct rg_graph *g, const char *name, int rank, const int64_t *dims,
+			       uint64_t stream)
+{
+	char q[40], z[40], in[140];
+	int64_t count = 1;
+	int8_t bytes[256];
+
+	for (int d = 0; d < rank; d++)
+		count *= dims[d];
+	assert_true(count <= 256);
+	for (int64_t i = 0; i < count; i++) /* most are 0, so that results stay in range */
+		bytes[i] = (int8_t)(rg_rng_integer(stream, (uint64_t)i, -4, 4) / 4);
+	snprintf(q, sizeof(q), "%s:q", name);
+	snprintf(z, sizeof(z), "%s:z", name);
+	make_constant(g, q, RG_I8, rank, dims, bytes);
+	make_zero(g, z, RG_I8, 0);
+	make_number(g, "one", 1);
+	snprintf(in, sizeof(in), "%s,one,%s", q, z);
+	make_node(g, "DequantizeLinear", in, name);
+}
+
+/* One operator on `a` (and `b`), all of shape 1x4x8x8, that makes whole numbers of whole numbers but for
+ * HardSwish, which makes no halves. */
+static void make_whole(struct rg_graph *g, int kind, const char *a, const char *b, const char *y,
+		       uint64_t stream)
+{
+	static const int64_t pads[] = {1, 1, 1, 1}, kernel[] = {3, 3}, perm[] = {0, 1, 3, 2};
+	struct rg_attr window[2] = {ints_attr("pads", 4, pads), ints_attr("kernel_shape", 2, kernel)},
+		       turn = ints_attr("perm", 4, perm), axis = int_attr("axis", 1);
+	char w[40], in[140], inner[40];
+
+	snprintf(w, sizeof(w), "%s-w", y);
+	snprintf(inner, sizeof(inner), "%s-i", y);
+	switch (kind) {
+	case 0:
+	case 1:
+	case 2:
+		make_whole_weights(g, w, 4, INTS(4, 4, 3, 3), stream);
+		snprintf(in, sizeof(in), "%s,%s", a, w);
+		make_node_attrs(g, "Conv", in, y, 1, window);
+		break;
+	case 3:
+		make_whole_weights(g, w, 2, INTS(8, 8), stream);
+		snprintf(in, sizeof(in), "%s,%s", a, w);
+		make_node(g, "MatMul", in, y);
+		break;
+	case 4:
+	case 5:
+		make_pair(g, "Add", a, b, y, false);
+		break;
+	case 6:
+		make_pair(g, "Mul", a, b, y, false);
+		break;
+	case 7:
+		make_node(g, "Relu", a, y);
+		break;
+	case 8:
+		make_number(g, "low", -3);
+		make_number(g, "high", 40);
+		snprintf(in, sizeof(in), "%s,low,high", a);
+		make_node(g, "Clip", in, y);
+		break;
+	case 9:
+		make_node_attrs(g, "MaxPool", a, y, 2, window);
+		break;
+	case 10:
+		make_node_attrs(g, "Transpose", a, y, 1, &turn);
+		break;
+	case 11:
+		make_node(g, "HardSwish", a, y);
+		break;
+	default: /* twice as many channels, and the middle of them */
+		if (rg_graph_find_value(g, "two") < 0) {
+			make_ints(g, "two", 1, INTS(2));
+			make_ints(g, "six", 1, INTS(6));
+			make_ints(g, "first", 1, INTS(1));
+		}
+		snprintf(in, sizeof(in), "%s,%s", a, b);
+		make_node_attrs(g, "Concat", in, inner, 1, &axis);
+		snprintf(in, sizeof(in), "%s,two,six,first", inner);
+		make_node(g, "Slice", in, y);
+	}
+}
+
+/*
+ * Scales are 1 and 2, zero points even: all that is computed is whole or ends in a half, in float32 and in
+ * integers alike, so the bytes are the same ones, however deep the network is.
+ */
+static struct rg_graph *make_network(uint64_t seed)
+{
+	uint64_t stream = rg_rng_stream(seed, "network");
+	enum rg_dtype type = seed & 1 ? RG_U8 : RG_I8;
+	struct rg_graph *g = make_graph();
+	char names[NODES + 1][16], exact[24];
+
+	make_input(g, "x", RG_F32, "1x4x8x8");
+	make_number(g, "ten", 10);
+	make_node(g, "Mul", "x,ten", "scaled");
+	make_pair_of(g, "scaled", "n0", 1, type, type == RG_U8 ? 128 : 0);
+	strcpy(names[0], "n0");
+	for (int i = 1; i <= NODES; i++) {
+		uint64_t at = 10 * (uint64_t)i;
+		int kind = (int)rg_rng_integer(stream, at, 0, 12);
+		int last = (int)rg_rng_integer(stream, at + 1, i > 3 ? i - 3 : 0, i - 1);
+		bool pair = kind < 7 || kind == 11 || rg_rng_integer(stream, at + 3, 0, 1);
+		bool doubled = kind != 11 && rg_rng_integer(stream, at + 4, 0, 3) == 0;
+		enum rg_dtype own = rg_rng_integer(stream, at + 6, 0, 7) ? type : RG_U8;
+
+		snprintf(names[i], sizeof(names[i]), "n%d", i);
+		snprintf(exact, sizeof(exact), "%s%s", names[i], pair ? ":exact" : "");
+		make_whole(g, kind, names[i - 1], names[last], exact, rg_rng_stream(seed, names[i]));
+		if (pair)
+			make_pair_of(g, exact, names[i], doubled ? 2 : 1, own,
+				     2 * (int)rg_rng_integer(stream, at + 5, own == RG_U8 ? 0 : -64,
+							     own == RG_U8 ? 127 : 0));
+		if (rg_rng_integer(stream, at + 7, 0, 9) == 0)
+			make_output(g, pair ? exact : names[i]);
+	}
+	make_node(g, "Identity", names[NODES], "end");
+	make_output(g, "end");
+	make_finish(g);
+	return g;
+}
+
+static void test_networks(void **state)
+{
+	int products = 0, tables = 0, sums = 0;
+
+	for (uint64_t seed = 0; seed < 300; seed++) {
+		struct rg_graph *g;
+		struct rg_plan *p = within(make_network, seed, EXACT, &g);
+
+		products += count_op(p, "QLinearConv") + count_op(p, "QLinearMatMul");
+		tables += count_op(p, "LookUp");
+		sums += count_op(p, "QLinearAdd") + count_op(p, "QLinearMul") + count_op(p, "QLinearConcat");
+		end(p, g);
+		if (seed % 10 == 0)
+			check_settles(make_network, seed);
+	}
+	assert_true(products > 300 && tables > 100 && sums > 200);
+}
+
 /* ---- what has to be left alone ---- */
 
 static const char *planted_pass(int i)
@@ -640,9 +789,13 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_products),      cmocka_unit_test(test_between),
-	    cmocka_unit_test(test_run_time),      cmocka_unit_test(test_declines),
-	    cmocka_unit_test(test_not_for_files), cmocka_unit_test(test_allocation_failures),
+	    cmocka_unit_test(test_products),
+	    cmocka_unit_test(test_between),
+	    cmocka_unit_test(test_run_time),
+	    cmocka_unit_test(test_networks),
+	    cmocka_unit_test(test_declines),
+	    cmocka_unit_test(test_not_for_files),
+	    cmocka_unit_test(test_allocation_failures),
 	};
 
 	return cmocka_run_group_tests_name("pass-quantised", tests, NULL, NULL);
