@@ -63,6 +63,7 @@ int rg_cmd_quantize(struct rg_args *a, struct rg_error *err)
 {
 	struct rg_quantize_run *q = &a->quantize;
 	struct rg_quantized *r = NULL;
+	struct rg_store *s = NULL;
 	int rc;
 
 	a->session.model = a->positional[0];
@@ -74,9 +75,15 @@ int rg_cmd_quantize(struct rg_args *a, struct rg_error *err)
 		q->percent = USUAL_PERCENT;
 	q->quick = a->quick;
 	q->session = a->session;
+	/* first: a database that cannot be written is no surprise for the end of minutes */
+	if (rg_cmd_open_write(a, &s, err))
+		return rg_cmd_exit_code(err);
 	rg_cmd_catch_interrupt();
 	rc = rg_session_quantize(q, a->output, &r, err);
 	rg_cmd_progress_end(a);
+	if (!rc)
+		rc = rg_quantized_store(r, q, s, err);
+	rg_store_close(s);
 	if (!rc)
 		show(a, r, err);
 	rg_quantized_free(r);

@@ -268,13 +268,14 @@ const struct rg_cmd rg_cmds[] = {
 	 "the figures are worth much.\n"
 	 "Each operator is quantised alone and the model run: SQNR (signal to quantisation noise, in decibels; 20 dB is an "
 	 "error of a tenth) at the model's outputs and at its own. One with less than --min-sqnr stays float32, and is "
-	 "listed. Then everything is, and what was written is read and run again.",
+	 "listed. Then everything is, and what was written is read and run again.\n"
+	 "The figures are kept in the database; ridge check answers precision.* for MODEL with the newest of them.",
 	 "ridge quantize det.onnx -o det-int8.onnx --calibrate pictures\n"
 	 "ridge quantize det.onnx -o det-int8.onnx --calibrate pictures --validate others --ranges mse --keep Conv_12\n"
 	 "ridge quantize minilm.onnx -o minilm-int8.onnx --dynamic --format json",
 	 O(OUTPUT) | O(CALIBRATE) | O(VALIDATE) | O(SAMPLES) | O(DYNAMIC) | O(PER_TENSOR) | O(SYMMETRIC) | O(RANGES) |
 		 O(PERCENTILE) | O(MIN_SQNR) | O(KEEP) | O(ALSO) | O(QUICK) | O(SHAPE) | O(DIM) | O(INPUT_RANGE) |
-		 O(SEED) | O(THREADS) | O(FORMAT) | O(QUIET) | O(HELP),
+		 O(SEED) | O(THREADS) | O(DB) | O(FORMAT) | O(QUIET) | O(HELP),
 	 "table json", rg_cmd_quantize},
 	{"tui", "[MODEL|RUN]", 0, 1, "look around in the terminal",
 	 "With a MODEL, a key records it. Keys are shown at the bottom; ? explains them.",

@@ -81,5 +81,8 @@ struct rg_quantized {
 int rg_session_quantize(const struct rg_quantize_run *o, const char *path, struct rg_quantized **out,
 			struct rg_error *err);
 void rg_quantized_free(struct rg_quantized *r);
+/* Keeps the figures in the database (docs/database.md), for ridge check. */
+int rg_quantized_store(const struct rg_quantized *r, const struct rg_quantize_run *o, struct rg_store *s,
+		       struct rg_error *err);
 
 #endif

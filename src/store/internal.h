@@ -63,6 +63,9 @@ bool rg_store_owner_alive(int64_t pid, int64_t start_ticks, const char *boot_id)
 int rg_store_summary(struct rg_store *s, int64_t run, double *p50_ns, int64_t *n, struct rg_error *err);
 /* Gives every run without an end whose owner is gone an end of 'killed'. */
 int rg_store_mark_killed(struct rg_store *s, struct rg_error *err);
+/* The newest quantisation of a run's model, in `arena`; *out NULL: there is none. */
+int rg_store_read_quantization(struct rg_store *s, int64_t run, struct rg_arena *arena, struct rg_quantization **out,
+			       struct rg_error *err);
 /* Reads the row of one run, deriving its status, with texts in `arena`. */
 int rg_store_read_run(struct rg_store *s, int64_t id, struct rg_arena *arena, struct rg_run *out,
 		      struct rg_error *err);

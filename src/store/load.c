@@ -424,6 +424,8 @@ int rg_store_load(struct rg_store *s, int64_t run, struct rg_recording **out, st
 		load_times(&l);
 		load_spans(&l);
 		load_notes(&l);
+		if (!l.rc)
+			l.rc = rg_store_read_quantization(s, run, arena, &l.r->quantization, err);
 		sqlite3_finalize(l.st);
 		rg_store_rollback(s); /* nothing was written: this ends the snapshot */
 	}

@@ -273,10 +273,48 @@ static const char migration_2[] =
 static const char migration_3[] =
 	"ALTER TABLE step ADD COLUMN scratch_offset_bytes INTEGER CHECK (scratch_offset_bytes >= 0); -- in the arena\n";
 
-const char *const rg_store_migrations[] = { migration_1, migration_2, migration_3 };
+/* What ridge quantize measured. It belongs to a model, not to a run: ridge check finds the newest of its model. */
+static const char migration_4[] =
+	"CREATE TABLE quantization (\n"
+	"  -- A row is one ridge quantize: a model in eight bits, and what that costs. SQNR is in dB, at the\n"
+	"  -- least of the model's outputs; 9e999 (infinite): no error at all.\n"
+	"  quantization_id INTEGER PRIMARY KEY,\n"
+	"  model TEXT NOT NULL,           -- as typed\n"
+	"  model_sha256 TEXT,             -- NULL for built-in models\n"
+	"  made_unix_ns INTEGER NOT NULL,\n"
+	"  form TEXT NOT NULL CHECK (form IN ('static','dynamic')),\n"
+	"  weights TEXT NOT NULL,         -- 'per channel', 'per tensor'\n"
+	"  ranges TEXT NOT NULL,          -- the rule that chose ranges: 'minmax', ...\n"
+	"  synthetic INTEGER NOT NULL CHECK (synthetic IN (0,1)), -- 1: calibrated on generated data\n"
+	"  samples INTEGER NOT NULL CHECK (samples >= 0),\n"
+	"  validation_samples INTEGER NOT NULL CHECK (validation_samples >= 0),\n"
+	"  sqnr_db REAL,                  -- of everything quantised, calibration data\n"
+	"  validation_sqnr_db REAL        -- the same on validation data\n"
+	") STRICT;\n"
+	"CREATE TABLE quantized_operator (\n"
+	"  -- A row is one operator of a type that is quantised; figures of it alone. NULL: not known.\n"
+	"  quantization_id INTEGER NOT NULL REFERENCES quantization (quantization_id),\n"
+	"  operator INTEGER NOT NULL CHECK (operator >= 0), -- order of the graph\n"
+	"  name TEXT NOT NULL,\n"
+	"  op_type TEXT NOT NULL,\n"
+	"  quantized INTEGER NOT NULL CHECK (quantized IN (0,1)),\n"
+	"  why_not TEXT,\n"
+	"  sqnr_db REAL,                  -- at the model's outputs, this operator alone quantised\n"
+	"  own_sqnr_db REAL,              -- at its own output\n"
+	"  clipped REAL,                  -- share of values of its activations outside of their range\n"
+	"  drifted REAL,                  -- the same on validation data\n"
+	"  weight_spread REAL,            -- largest magnitude of a channel over the least\n"
+	"  weight_sqnr_db REAL,           -- of its weight as written\n"
+	"  weight_sqnr_per_tensor_db REAL,  -- with one scale\n"
+	"  weight_sqnr_per_channel_db REAL, -- with one a channel\n"
+	"  PRIMARY KEY (quantization_id, operator)\n"
+	") STRICT, WITHOUT ROWID;\n"
+	FROZEN("quantization") FROZEN("quantized_operator");
+
+const char *const rg_store_migrations[] = { migration_1, migration_2, migration_3, migration_4 };
 const int rg_store_n_migrations = sizeof(rg_store_migrations) / sizeof(rg_store_migrations[0]);
 
 const char *const rg_store_tables[] = {
 	"run", "run_end", "fact", "ceiling", "tensor", "step", "step_io", "data_edge", "phase", "iteration",
-	"span", "note", NULL,
+	"span", "note", "quantization", "quantized_operator", NULL,
 };

@@ -173,6 +173,32 @@ struct rg_note_row {
 	const char *text;
 };
 
+/* One operator that ridge quantize looked at: figures of it alone quantised, NAN where not known (schema.c). */
+struct rg_quantized_row {
+	const char *name, *op_type;
+	int quantized;           /* 0 or 1 */
+	const char *why_not;     /* "" */
+	double sqnr_db;          /* at the model's outputs; INFINITY: no error */
+	double own_sqnr_db, clipped, drifted;
+	double weight_spread, weight_sqnr_db, weight_per_tensor_db, weight_per_channel_db;
+};
+
+/* One ridge quantize. */
+struct rg_quantization {
+	int64_t id;              /* given by the database */
+	const char *model;       /* as typed */
+	const char *model_sha256; /* "" for built-in */
+	int64_t made_unix_ns;
+	const char *form;        /* "static", "dynamic" */
+	const char *weights;     /* "per channel", "per tensor" */
+	const char *ranges;      /* "minmax", ... */
+	int synthetic;           /* 1: calibrated on generated data */
+	int samples, validation_samples;
+	double sqnr_db, validation_sqnr_db;
+	int n_operators;
+	struct rg_quantized_row *operators;
+};
+
 /* ---- writing ----
  * Rows are checked by the database: a row that breaks a rule of the schema gives
  * -EINVAL, one that is there already -EEXIST, a full disk -ENOSPC, a database
@@ -192,6 +218,8 @@ int rg_store_put_steps(struct rg_store *s, int64_t run, const struct rg_step_row
 		       const struct rg_edge_row *edges, int n_edges, struct rg_error *err);
 int rg_store_put_phases(struct rg_store *s, int64_t run, const struct rg_phase_row *v, int n, struct rg_error *err);
 int rg_store_put_notes(struct rg_store *s, int64_t run, const struct rg_note_row *v, int n, struct rg_error *err);
+/* Belongs to a model, not to a run. */
+int rg_store_put_quantization(struct rg_store *s, const struct rg_quantization *q, struct rg_error *err);
 /* Iterations and their spans together, so that no iteration is half there. */
 int rg_store_put_iterations(struct rg_store *s, int64_t run, const struct rg_iteration_row *v, int n,
 			    const struct rg_span_row *spans, int64_t n_spans, struct rg_error *err);
@@ -225,6 +253,7 @@ struct rg_recording {
 	int n_iterations; struct rg_iteration_row *iterations;
 	int64_t n_spans;  struct rg_span_row *spans; /* by iteration, then start */
 	int n_notes;      struct rg_note_row *notes;
+	struct rg_quantization *quantization; /* the newest of the run's model; NULL: none */
 	struct rg_arena *arena; /* owns all of the above */
 };
 int rg_store_load(struct rg_store *s, int64_t run, struct rg_recording **out, struct rg_error *err);

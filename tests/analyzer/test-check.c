@@ -563,6 +563,62 @@ static void every_allocation_may_fail(void **state)
 	mk_free(m);
 }
 
+/* What ridge quantize measured answers the three questions. */
+static void precision_is_what_was_measured(void **state)
+{
+	struct rg_quantized_row ops[] = {
+		{ "conv1", "Conv", 1, "", 35, 36, 0.002, NAN, 100, 45, 30, 45 },
+		{ "fc", "Gemm", 1, "", 22, 40, 0, NAN, 1, 40, 40, 40 },
+		{ "up", "ConvTranspose", 0, "no runtime has an integer kernel for it", NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN },
+	};
+	struct rg_quantization z = { .id = 3, .model = "m", .model_sha256 = "", .form = "static", .weights = "per channel",
+				     .ranges = "minmax", .samples = 9, .sqnr_db = 20, .validation_sqnr_db = NAN,
+				     .n_operators = 3, .operators = ops };
+	struct mk *m = small_model();
+	struct rg_checklist *c;
+	const struct rg_answer *q;
+
+	m->rec.quantization = &z;
+	c = check(m);
+	check_rules(c);
+	q = answer(c, "precision.need");
+	assert_int_equal(q->verdict, RG_VERDICT_ATTENTION);
+	assert_non_null(strstr(q->answer, "'fc' (Gemm) with 22.0 dB"));
+	assert_figure(q, "operators", 2);
+	assert_figure(q, "operators_below_30_db", 1);
+	q = answer(c, "precision.granularity");
+	assert_int_equal(q->verdict, RG_VERDICT_GOOD);
+	assert_figure(q, "weights_that_gain", 1);
+	assert_figure(q, "largest_gain", 15);
+	assert_figure(q, "its_spread", 100);
+	q = answer(c, "precision.calibration");
+	assert_int_equal(q->verdict, RG_VERDICT_ATTENTION); /* held against nothing else */
+	assert_figure(q, "most_clipped", 0.002);
+	rg_checklist_free(c);
+	rg_analysis_free(analysis);
+
+	ops[1].sqnr_db = 5;
+	ops[1].drifted = 0.3;
+	z.validation_samples = 4;
+	z.weights = "per tensor";
+	c = check(m);
+	check_rules(c);
+	assert_int_equal(answer(c, "precision.need")->verdict, RG_VERDICT_PROBLEM);
+	assert_int_equal(answer(c, "precision.granularity")->verdict, RG_VERDICT_ATTENTION);
+	assert_int_equal(answer(c, "precision.calibration")->verdict, RG_VERDICT_PROBLEM);
+	assert_figure(answer(c, "precision.calibration"), "most_drifted", 0.3);
+	rg_checklist_free(c);
+	rg_analysis_free(analysis);
+
+	ops[0].clipped = ops[1].clipped = ops[1].drifted = NAN; /* nothing known of ranges */
+	ops[0].sqnr_db = ops[1].sqnr_db = NAN;
+	c = check(m);
+	check_rules(c);
+	assert_int_equal(answer(c, "precision.calibration")->verdict, RG_VERDICT_UNKNOWN);
+	assert_int_equal(answer(c, "precision.need")->verdict, RG_VERDICT_UNKNOWN);
+	done(m, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +636,7 @@ int main(void)
 		cmocka_unit_test(fusion_notes_are_read),
 		cmocka_unit_test(evidence_queries_are_valid),
 		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(precision_is_what_was_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

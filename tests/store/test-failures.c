@@ -291,7 +291,7 @@ static void what_is_no_database_of_ours_is_refused(void **state)
 	sqlite3_close(db);
 	assert_int_equal(stat(path, &before), 0);
 	expect_refusal(path, RG_STORE_READ, -EPROTONOSUPPORT, "4711");
-	expect_refusal(path, RG_STORE_WRITE, -EPROTONOSUPPORT, "up to version 3");
+	expect_refusal(path, RG_STORE_WRITE, -EPROTONOSUPPORT, "up to version 4");
 	assert_int_equal(stat(path, &after), 0);
 	assert_true(before.st_mtim.tv_sec == after.st_mtim.tv_sec && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
 }

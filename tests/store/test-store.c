@@ -545,6 +545,51 @@ static void an_older_database_is_migrated(void **state)
 	sqlite3_close(db);
 }
 
+/* A run finds the newest quantisation of its model, and no other's. */
+static void a_run_knows_its_models_quantisation(void **state)
+{
+	struct rg_quantized_row ops[] = {
+		{ "conv", "Conv", 1, "", 31.5, 40, 0.25, NAN, 12, 45, 30, 45 },
+		{ "fc", "Gemm", 0, "its error alone is too large", INFINITY, NAN, 0, 0.5, NAN, NAN, NAN, NAN },
+	};
+	struct rg_quantization q = { .model_sha256 = "", .made_unix_ns = 5, .form = "static", .weights = "per channel",
+				     .ranges = "mse", .synthetic = 1, .samples = 7, .validation_samples = 2,
+				     .sqnr_db = 20.5, .validation_sqnr_db = NAN, .n_operators = 2, .operators = ops };
+	struct rg_store *s = open_db(RG_STORE_WRITE);
+	struct rg_error err = RG_ERROR_INIT;
+	struct rg_recording *r;
+	int64_t id = whole_run(s, "a");
+
+	assert_int_equal(rg_store_load(s, id, &r, &err), 0);
+	assert_null(r->quantization);
+	q.model = r->run.model;
+	assert_int_equal(rg_store_put_quantization(s, &q, &err), 0);
+	q.sqnr_db = 21.5;
+	assert_int_equal(rg_store_put_quantization(s, &q, &err), 0);
+	q.model = "another.onnx";
+	assert_int_equal(rg_store_put_quantization(s, &q, &err), 0);
+	rg_recording_free(r);
+	assert_int_equal(rg_store_load(s, id, &r, &err), 0);
+	assert_non_null(r->quantization);
+	assert_int_equal(r->quantization->id, 2);
+	assert_true(r->quantization->sqnr_db == 21.5 && isnan(r->quantization->validation_sqnr_db));
+	assert_int_equal(r->quantization->n_operators, 2);
+	assert_string_equal(r->quantization->operators[1].why_not, "its error alone is too large");
+	assert_true(r->quantization->operators[1].sqnr_db == (double)INFINITY);
+	assert_true(isnan(r->quantization->operators[0].drifted) && r->quantization->operators[0].clipped == 0.25);
+	assert_true(r->quantization->operators[0].weight_spread == 12);
+	rg_recording_free(r);
+	q.form = "other"; /* the schema's rule */
+	assert_int_equal(rg_store_put_quantization(s, &q, &err), -EINVAL);
+	for (uint64_t n = 1; n < 400; n++) {
+		rg_alloc_fail_at(n);
+		if (!rg_store_load(s, id, &r, &err))
+			rg_recording_free(r);
+		rg_alloc_fail_at(0);
+	}
+	rg_store_close(s);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 
 int main(void)
@@ -561,6 +606,7 @@ int main(void)
 		TEST(a_damaged_file_never_crashes),
 		TEST(every_allocation_may_fail),
 		TEST(an_older_database_is_migrated),
+		TEST(a_run_knows_its_models_quantisation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
