@@ -416,6 +416,8 @@ static int try_known(struct rg_match *m, const struct rg_quantised *y, struct rg
 		why = rg_match_inside(m, value);
 	if (!why && !is_pool(&n))
 		why = RG_DECLINE_ATTRIBUTE;
+	if (!why && strcmp(n.op_type, "AveragePool") == 0 && value_at(m, before)->shape.rank > 4)
+		why = RG_DECLINE_KERNEL;
 	if (why)
 		return rg_match_note(m, y->node, at, why, err);
 	rc = strcmp(n.op_type, "Concat") == 0 ? make_concat(m, &n, &p, y, err)

@@ -77,6 +77,9 @@ static int look_at(struct rg_match *m, int at, struct rg_error *err)
 	    (m->g->nodes[x.node].n_attrs == 1 && strcmp(m->g->nodes[x.node].attrs[0].name, "axis") != 0) ||
 	    x.n != 1)
 		return rg_match_note(m, x.node, at, RG_DECLINE_ATTRIBUTE, err);
+	if (movers[k].least &&
+	    m->g->values[n->out[0]].shape.rank > 4) /* a pool of more than two dimensions */
+		return rg_match_note(m, x.node, at, RG_DECLINE_KERNEL, err);
 	if (!pays(m, n->in[0], n->out[0]))
 		return rg_match_note(m, x.node, at, rg_match_inside(m, n->in[0]), err);
 	return move(m, at, &x, movers[k].least, err);

@@ -401,7 +401,7 @@ static enum rg_decline check_operands(const struct rg_match *m, const struct pat
 		return RG_DECLINE_BROADCASTING;
 	if (is_conv(n) && m->g->values[p->w.value].origin == RG_CONST_NONE)
 		return RG_DECLINE_NOT_CONSTANT;
-	return RG_DECLINE_NONE;
+	return is_conv(n) && y->shape.rank > 4 ? RG_DECLINE_KERNEL : RG_DECLINE_NONE;
 }
 
 static enum rg_decline check_bias(const struct rg_match *m, struct pattern *p)

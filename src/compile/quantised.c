@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/op-quant.h"
 #include "graph/op-types.h"
 
 static bool is_standard(const struct rg_node *n, const char *op_type)
@@ -81,6 +82,7 @@ bool rg_quantised_by(const struct rg_match *m, int at, struct rg_quantised *out)
 	return rg_match_is(m, at, "QuantizeLinear") && n->in[0] >= 0 &&
 	       m->g->values[n->in[0]].dtype == RG_F32 && n->out[0] >= 0 &&
 	       rg_in_set(m->g->values[n->out[0]].dtype, RG_SET_INT8) &&
+	       rg_quant_precision(n, RG_F32, RG_F32) == RG_F32 &&
 	       read_params(m, at, n->out[0], n->in[0], out) && out->n == 1;
 }
 

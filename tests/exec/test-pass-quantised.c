@@ -609,7 +609,10 @@ static void test_networks(void **state)
 
 static const char *planted_pass(int i)
 {
-	return i < 7 ? "qdq-product" : i < 10 ? "qdq-ewise" : i < 11 ? "qdq-move" : "dynamic-product";
+	return i < 7 || i > 12 ? "qdq-product"
+	       : i < 10        ? "qdq-ewise"
+	       : i < 11        ? "qdq-move"
+			       : "dynamic-product";
 }
 
 static struct planted plant(int i)
@@ -621,7 +624,7 @@ static struct planted plant(int i)
 		       pool[2] = {ints_attr("kernel_shape", 2, INTS(2, 2)), ceiling};
 	const float large[6] = {1e9f};
 
-	make_input(g, "x", RG_F32, i == 1 || i == 9 ? "1x5x7x9" : "3x20");
+	make_input(g, "x", RG_F32, i == 1 || i == 9 ? "1x5x7x9" : i == 13 ? "1x5x2x7x9" : "3x20");
 	make_pair_of(g, "x", "a", 0.0081f, RG_U8, 120);
 	switch (i) {
 	case 0: /* somebody else reads what would be quantised */
@@ -707,6 +710,14 @@ static struct planted plant(int i)
 		t.node = "a";
 		t.why = RG_DECLINE_SECOND_CONSUMER;
 		break;
+	case 13: /* a convolution of more dimensions than kernels of bytes have */
+		make_weights(g, "w", 5, INTS(6, 5, 1, 3, 3), -1, true, RG_I8, 1);
+		make_node(g, "Conv", "a,w", "y");
+		make_pair_of(g, "y", "z", STEP, RG_U8, 100);
+		make_output(g, "z");
+		t.node = "a";
+		t.why = RG_DECLINE_KERNEL;
+		break;
 	case 11: /* a scale by which the result gets another shape */
 	default: /* sums that somebody else reads */
 		make_node(g, "DynamicQuantizeLinear", "x", "q,s,zero");
@@ -730,7 +741,7 @@ static struct planted plant(int i)
 /* The one note of that pass that is a decline. */
 static void test_declines(void **state)
 {
-	for (int i = 0; i < 13; i++) {
+	for (int i = 0; i < 14; i++) {
 		struct planted t = plant(i);
 		struct rg_plan *p = plan_at(t.g, 3, 0, NULL);
 		int found = 0;
