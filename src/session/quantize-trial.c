@@ -190,7 +190,7 @@ static int prepare(struct trial *t, const struct rg_tensor *sample, struct rg_er
 		rc = link_watched(t, err);
 	if (!rc)
 		rc = rg_exec_new(t->plan, &xo, &t->exec, err);
-	for (int i = 0; i < t->graph->n_inputs && !rc; i++)
+	for (int i = 0; !rc && i < t->graph->n_inputs; i++)
 		if (t->graph->values[t->graph->inputs[i]].kind != RG_VALUE_TENSOR)
 			rc = give_empty(t, i, err);
 	if (!rc && t->see)
