@@ -66,9 +66,10 @@ void rg_check_precision_need(struct rg_check *c, struct rg_answer *q)
 				 "an output of float32, which SQNR is measured at");
 		return;
 	}
-	q->verdict = z->operators[worst].sqnr_db < BAD_DB ? RG_VERDICT_PROBLEM : below ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
-	q->answer = rg_check_text(c, "int8 (%s): %d of %d operators alone leave %d dB or more at the outputs, on %s; the worst is "
-				     "'%s' (%s) with %.1f dB; fp16, bf16 and int4 were not measured", z->form, n - below, n,
+	q->verdict = z->operators[worst].sqnr_db < BAD_DB ? RG_VERDICT_PROBLEM :
+		     below				  ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
+	q->answer = rg_check_text(c, "int8 (%s): %d of %d operators alone leave %d dB or more at the outputs, on %s; "
+				     "the worst is '%s' (%s) with %.1f dB; fp16, bf16 and int4 were not measured", z->form, n - below, n,
 				  GOOD_DB, on_what(z), z->operators[worst].name, z->operators[worst].op_type,
 				  z->operators[worst].sqnr_db);
 	rg_check_figure(q, "operators", n, "", RG_PROV_MEASURED);
@@ -108,7 +109,8 @@ void rg_check_precision_granularity(struct rg_check *c, struct rg_answer *q)
 		}
 	}
 	q->verdict = !strcmp(z->weights, "per tensor") && gain ? RG_VERDICT_ATTENTION : RG_VERDICT_GOOD;
-	q->answer = rg_check_text(c, "weights are %s; a scale a channel gains %d dB or more for %d of %d of them, at most %.1f dB%s",
+	q->answer = rg_check_text(c, "weights are %s; a scale a channel gains %d dB or more for %d of %d of them, "
+				     "at most %.1f dB%s",
 				  z->weights, GAIN_DB, gain, weights, most,
 				  q->verdict == RG_VERDICT_GOOD ? "" : ": leave --per-tensor out");
 	rg_check_figure(q, "weights", weights, "", RG_PROV_MEASURED);
@@ -155,8 +157,8 @@ void rg_check_precision_calibration(struct rg_check *c, struct rg_answer *q)
 	} else {
 		most = fmax(clipped, drifted);
 		q->verdict = rg_check_grade(most, SOME_CLIPPED, MANY_CLIPPED);
-		q->answer = rg_check_text(c, "%d sample%s calibrated the ranges (%s); of the values of an operator at most %.2f %% are "
-					     "clipped there, and at most %.2f %% leave the range on %d others",
+		q->answer = rg_check_text(c, "%d sample%s calibrated the ranges (%s); of the values of an operator at most "
+					     "%.2f %% are clipped there, and at most %.2f %% leave the range on %d others",
 					  z->samples, z->samples == 1 ? "" : "s", z->ranges, 100 * clipped, 100 * drifted, z->validation_samples);
 	}
 	evidence(c, q);

