@@ -67,7 +67,7 @@ static int rewrite(struct rg_graph *g, const struct rg_quantize_site *s, const s
 	struct rg_quantize_weight w;
 
 	without.bias = -1;
-	rc = rg_quantize_make_weight(g, &without, 0, gemm && rg_node_int(&n, "transB", 0), &w, err);
+	rc = rg_quantize_make_weight(g, &without, 0, gemm && rg_node_int(&n, "transB", 0), NULL, &w, err);
 	if (rc)
 		return rc;
 	if (gemm)

@@ -17,6 +17,7 @@ struct rewriter {
 	const bool *on;
 	const struct rg_range *ranges;
 	int *dequantized;           /* by value: what quantised operators read of it; -1: not made yet */
+	struct rg_quantize_weight *made; /* by site */
 	int n_values;
 };
 
@@ -129,22 +130,41 @@ static int quantize_inputs(struct rewriter *w, const struct rg_quantize_site *s,
 	return 0;
 }
 
-static int quantize_weight(struct rewriter *w, const struct rg_quantize_site *s, struct rg_error *err)
+/* The last site before this one that has quantised the same weight along the same axis; -1. */
+static int with_same_weight(const struct rewriter *w, int site)
 {
-	struct rg_graph *g = w->g;
-	struct rg_quantize_weight q;
-	int out, rc = rg_quantize_make_weight(g, s, params(w, s->act[0]).scale, false, &q, err);
+	const struct rg_quantize_site *v = w->s->v;
 
+	for (int i = site - 1; i >= 0; i--)
+		if (w->on[i] && v[i].weight == v[site].weight && v[i].axis == v[site].axis)
+			return i;
+	return -1;
+}
+
+static int quantize_weight(struct rewriter *w, int site, struct rg_error *err)
+{
+	const struct rg_quantize_site *s = &w->s->v[site];
+	struct rg_graph *g = w->g;
+	int before = with_same_weight(w, site), out, rc;
+	const struct rg_quantize_weight *same = before >= 0 ? &w->made[before] : NULL;
+	struct rg_quantize_weight q;
+
+	rc = rg_quantize_make_weight(g, s, params(w, s->act[0]).scale, false, same, &q, err);
 	if (rc)
 		return rc;
-	out = rg_quantize_value(g, g->values[q.q].name, ":dequantized", err);
-	if (out < 0)
-		return out;
-	rc = rg_quantize_add_node(g, "DequantizeLinear", g->values[q.q].name, 3, (int[]){ q.q, q.scale, q.zero }, out,
-				  q.channels > 1 ? s->axis : -1, err);
-	if (rc < 0)
-		return rc;
-	g->nodes[s->node].in[1] = out;
+	w->made[site] = q;
+	if (same && q.q == same->q) {
+		g->nodes[s->node].in[1] = g->nodes[w->s->v[before].node].in[1];
+	} else {
+		out = rg_quantize_value(g, g->values[q.q].name, ":dequantized", err);
+		if (out < 0)
+			return out;
+		rc = rg_quantize_add_node(g, "DequantizeLinear", g->values[q.q].name, 3,
+					  (int[]){ q.q, q.scale, q.zero }, out, q.channels > 1 ? s->axis : -1, err);
+		if (rc < 0)
+			return rc;
+		g->nodes[s->node].in[1] = out;
+	}
 	if (q.bias < 0)
 		return 0;
 	out = rg_quantize_value(g, g->values[q.bias].name, ":dequantized", err);
@@ -166,8 +186,12 @@ int rg_quantize_static(struct rg_graph *g, const struct rg_quantize_options *o, 
 	int rc = 0;
 
 	w.dequantized = rg_calloc((size_t)g->n_values + 1, sizeof(*w.dequantized));
-	if (!w.dequantized)
+	w.made = rg_calloc((size_t)s->n + 1, sizeof(*w.made));
+	if (!w.dequantized || !w.made) {
+		rg_free(w.dequantized);
+		rg_free(w.made);
 		return rg_error_nomem(err, (size_t)g->n_values * sizeof(*w.dequantized));
+	}
 	for (int v = 0; v < g->n_values; v++)
 		w.dequantized[v] = -1;
 	/* outputs first: who reads them reads what is there already */
@@ -179,8 +203,9 @@ int rg_quantize_static(struct rg_graph *g, const struct rg_quantize_options *o, 
 			continue;
 		rc = quantize_inputs(&w, &s->v[i], err);
 		if (!rc && s->v[i].weight >= 0)
-			rc = quantize_weight(&w, &s->v[i], err);
+			rc = quantize_weight(&w, i, err);
 	}
 	rg_free(w.dequantized);
+	rg_free(w.made);
 	return rc ? rc : rg_graph_drop_nodes(g, &none, 0, err);
 }

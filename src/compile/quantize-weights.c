@@ -144,7 +144,8 @@ static float *make_scales(const struct rg_graph *g, const struct rg_quantize_sit
 }
 
 int rg_quantize_make_weight(struct rg_graph *g, const struct rg_quantize_site *s, float act_scale, bool transpose,
-			    struct rg_quantize_weight *out, struct rg_error *err)
+			    const struct rg_quantize_weight *same, struct rg_quantize_weight *out,
+			    struct rg_error *err)
 {
 	struct layout l = layout_of(&g->values[s->weight], s->axis);
 	struct rg_shape shape = g->values[s->weight].shape, per = { .rank = l.channels > 1, .dim = { l.channels } };
@@ -173,18 +174,24 @@ int rg_quantize_make_weight(struct rg_graph *g, const struct rg_quantize_site *s
 		shape.dim[1] = rows;
 	}
 	if (rc)
-		goto fail;
+		goto out;
+	if (same && !memcmp(g->values[same->scale].data, scale, (size_t)l.channels * sizeof(*scale))) {
+		out->q = same->q;
+		out->scale = same->scale;
+		out->zero = same->zero;
+		goto out; /* what was made is not needed */
+	}
 	rc = out->q = rg_rewrite_const(g, name, ":weights", RG_I8, &shape, q, err);
 	q = NULL;
 	if (rc < 0)
-		goto fail;
+		goto out;
 	rc = out->scale = rg_rewrite_const(g, name, ":scale", RG_F32, &per, scale, err);
 	scale = NULL;
 	if (rc < 0)
-		goto fail;
+		goto out;
 	rc = out->zero = rg_rewrite_const(g, name, ":zero", RG_I8, &per, zero, err);
 	zero = NULL;
-fail:
+out:
 	rg_free(name);
 	rg_free(q);
 	rg_free(scale);

@@ -93,10 +93,12 @@ struct rg_quantize_weight {
 /*
  * Quantises the weight of a site. act_scale: of the activation, for the bias; 0: the bias is not asked for. A
  * channel's scale is widened where its bias would not fit 32 bits beside the sum. transpose: a matrix is
- * stored the other way around.
+ * stored the other way around. same: the same weight with the same axis, made before, or NULL: where the scales
+ * come out equal its constants are taken.
  */
 int rg_quantize_make_weight(struct rg_graph *g, const struct rg_quantize_site *s, float act_scale, bool transpose,
-			    struct rg_quantize_weight *out, struct rg_error *err);
+			    const struct rg_quantize_weight *same, struct rg_quantize_weight *out,
+			    struct rg_error *err);
 /* A node with that name and attributes none or `axis`; negative: errno. */
 int rg_quantize_add_node(struct rg_graph *g, const char *op_type, const char *name, int n_in, const int *in, int out,
 			 int64_t axis, struct rg_error *err);

@@ -87,7 +87,6 @@ static int rewrite_model(struct quantize_work *w, struct rg_error *err)
 		return rc;
 	w->n_inputs = opt->model->graph->n_inputs;
 	w->n_outputs = opt->model->graph->n_outputs;
-	w->r->weight_bytes_before = opt->weight_bytes_after;
 	w->shapes = rg_calloc((size_t)w->n_inputs + 1, sizeof(*w->shapes));
 	if (!w->shapes)
 		rc = rg_error_nomem(err, (size_t)w->n_inputs * sizeof(*w->shapes));
@@ -198,8 +197,11 @@ static int find_ops(struct quantize_work *w, struct rg_error *err)
 	struct rg_graph *g = NULL;
 	int rc = used ? rg_trial_open_first(w, &g, err) : rg_error_nomem(err, (size_t)w->o->n_keep);
 
-	if (!rc)
+	if (!rc) {
+		/* folded, as what is written is when it is counted */
+		w->r->weight_bytes_before = rg_graph_weight_bytes(g);
 		rc = rg_quantize_find(g, &w->o->how, &w->sites, err);
+	}
 	if (!rc) {
 		size_t n = (size_t)w->sites.n + 1;
 

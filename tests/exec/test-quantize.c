@@ -309,6 +309,32 @@ static void dynamic_form_is_what_runtimes_know(void **state)
 	rg_graph_free(g);
 }
 
+static void a_weight_that_two_read_is_there_once(void **state)
+{
+	struct rg_quantize_options o = { 0 };
+	struct rg_range ranges[64] = { { 0 } };
+	bool on[2] = { true, true };
+	struct rg_quantize_sites s;
+	struct rg_graph *g = make_graph();
+
+	make_input(g, "x", RG_F32, "5x4");
+	make_floats(g, "w", "4x4", NULL);
+	make_node(g, "MatMul", "x,w", "a");
+	make_node(g, "MatMul", "a,w", "y");
+	make_output(g, "y");
+	make_finish(g);
+	for (int v = 0; v < g->n_values; v++)
+		ranges[v] = (struct rg_range){ -1, 1 };
+	assert_int_equal(rg_fold_graph(g, &fold, &err), 0);
+	assert_int_equal(rg_quantize_find(g, &o, &s, &err), 0);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(rg_quantize_static(g, &o, &s, on, ranges, &err), 0);
+	assert_int_equal(count(g, "DequantizeLinear"), 3);
+	assert_int_equal(maker_of(g, "a")->in[1], maker_of(g, "y")->in[1]);
+	rg_quantize_sites_free(&s);
+	rg_graph_free(g);
+}
+
 /* A channel of zeros with a large bias: the scale is widened, so that 32 bits hold it, and no further. */
 static void a_bias_fits_32_bits(void **state)
 {
@@ -329,7 +355,7 @@ static void a_bias_fits_32_bits(void **state)
 	assert_int_equal(rg_fold_graph(g, &fold, &err), 0);
 	assert_int_equal(rg_quantize_find(g, &o, &s, &err), 0);
 	assert_int_equal(s.n, 1);
-	assert_int_equal(rg_quantize_make_weight(g, &s.v[0], 0.01f, false, &q, &err), 0);
+	assert_int_equal(rg_quantize_make_weight(g, &s.v[0], 0.01f, false, NULL, &q, &err), 0);
 	bias = g->values[q.bias].data;
 	scale = g->values[q.bias_scale].data;
 	for (int c = 0; c < 4; c++) {
@@ -409,6 +435,7 @@ int main(void)
 		cmocka_unit_test(options_change_what_is_written),
 		cmocka_unit_test(other_types_are_quantised_when_asked),
 		cmocka_unit_test(dynamic_form_is_what_runtimes_know),
+		cmocka_unit_test(a_weight_that_two_read_is_there_once),
 		cmocka_unit_test(a_bias_fits_32_bits),
 		cmocka_unit_test(what_cannot_be_quantised_says_why),
 		cmocka_unit_test(any_allocation_may_fail),
