@@ -458,12 +458,12 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 	return 0;
 }
 
-/* Executed: columns are multiplied in whole panels. Between registers and L1: a tile reads its rows of A and its panel
- * of B, which has as many bytes as it has weights (more where they had to be widened: not counted). */
+/* Between registers and L1: a tile reads its rows of A and its panel of B. What is multiplied are integers, no
+ * floating-point operations. */
 static void traffic(const struct rg_call *c, struct rg_traffic *out)
 {
 	struct rg_byte_plan plan;
-	double cols, tiles, ops, reads, writes;
+	double cols, tiles, reads, writes;
 	struct product p;
 
 	out->executed_flops = out->read_bytes = out->write_bytes = -1;
@@ -471,17 +471,17 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 		return;
 	cols = (double)(rg_ceil_div(p.n, RG_VEC) * RG_VEC);
 	tiles = (double)rg_ceil_div(p.n, RG_BYTE_COLS);
-	ops = 2.0 * (double)p.m * cols * (double)plan.groups * 4;
-	reads = 4 * (double)plan.groups * ((double)p.m * (tiles + 1) + cols * (double)rg_ceil_div(p.m, plan.mr));
-	writes = 4 * (double)plan.groups * (double)p.m;
+	/* A with its signs is twice as many bytes, weights of 16 bits are */
+	reads = 4 * (double)plan.groups * ((double)p.m * (tiles * (RG_BYTE_SIGNS ? 2 : 1) + 1) +
+					   cols * (double)rg_ceil_div(p.m, plan.mr) * (RG_BYTE_WIDE ? 2 : 1));
+	writes = 4 * (double)plan.groups * (double)p.m * (RG_BYTE_SIGNS ? 2 : 1);
 	if (plan.pack_b) {
 		reads += (double)p.k * cols;
 		writes += (double)p.k * cols;
 	}
-	ops *= (double)p.batch, reads *= (double)p.batch, writes *= (double)p.batch;
+	reads *= (double)p.batch, writes *= (double)p.batch;
 	writes += (double)p.m * (double)p.n * (double)p.batch * (p.form == TO_BYTES ? 1 : 4);
-	if (ops < 9e18 && reads < 9e18 && writes < 9e18) {
-		out->executed_flops = (int64_t)ops;
+	if (reads < 9e18 && writes < 9e18) {
 		out->read_bytes = (int64_t)reads;
 		out->write_bytes = (int64_t)writes;
 	}
