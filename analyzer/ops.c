@@ -108,24 +108,25 @@ static int analyze_overhead(struct analysis *x, struct rg_error *err)
 
 /* ---- roofs ---- */
 
-/* The best ceiling of that kind and level for the run's thread count, with the
- * spread of all measurements of the same instruction set. */
-static void find_roof(const struct rg_recording *rec, const char *kind, const char *level,
+/* The best ceiling of that kind and level (NULL: any, of that type) for the run's thread count,
+ * with the spread of all measurements of the same level and instruction set. */
+static void find_roof(const struct rg_recording *rec, const char *kind, const char *level, const char *dtype,
 		      struct rg_roof *out)
 {
 	const struct rg_ceiling_row *best = NULL;
 
-	*out = (struct rg_roof){level, NAN, NAN, NAN, NAN, RG_PROV_UNAVAILABLE};
+	*out = (struct rg_roof){level ? level : dtype, NAN, NAN, NAN, NAN, RG_PROV_UNAVAILABLE};
 	for (int i = 0; i < rec->n_ceilings; i++) {
 		const struct rg_ceiling_row *c = &rec->ceilings[i];
 
-		if (strcmp(c->kind, kind) == 0 && strcmp(c->level, level) == 0 &&
-		    c->threads == rec->run.threads && strcmp(c->dtype, "float32") == 0 && c->value > 0 &&
+		if (strcmp(c->kind, kind) == 0 && (!level || strcmp(c->level, level) == 0) &&
+		    c->threads == rec->run.threads && strcmp(c->dtype, dtype) == 0 && c->value > 0 &&
 		    (!best || c->value > best->value))
 			best = c;
 	}
 	if (!best)
 		return;
+	out->level = best->level;
 	out->value = best->value;
 	out->low = best->low;
 	out->high = best->high;
@@ -133,7 +134,7 @@ static void find_roof(const struct rg_recording *rec, const char *kind, const ch
 	for (int i = 0; i < rec->n_ceilings; i++) {
 		const struct rg_ceiling_row *c = &rec->ceilings[i];
 
-		if (strcmp(c->kind, kind) == 0 && strcmp(c->level, level) == 0 &&
+		if (strcmp(c->kind, kind) == 0 && strcmp(c->level, best->level) == 0 &&
 		    c->threads == best->threads && strcmp(c->dtype, best->dtype) == 0 &&
 		    strcmp(c->isa, best->isa) == 0) {
 			out->low = fmin(out->low, c->low);
@@ -158,11 +159,12 @@ static void analyze_roofs(struct rg_analysis *a)
 
 	if (cores >= 1 && cores < lanes)
 		lanes = cores; /* two threads of one core share its caches */
-	find_roof(a->rec, "compute", "peak", &a->peak);
+	find_roof(a->rec, "compute", "peak", "float32", &a->peak);
+	find_roof(a->rec, "compute", NULL, "int8", &a->int8_peak);
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		struct rg_roof *r = &a->roofs[a->n_roofs];
 
-		find_roof(a->rec, "bandwidth", levels[i].level, r);
+		find_roof(a->rec, "bandwidth", levels[i].level, "float32", r);
 		if (isnan(r->value))
 			continue;
 		if (levels[i].fact)
@@ -360,6 +362,32 @@ static double least_flops(const struct rg_op_stat *op)
 	return executed < op->flops ? executed : op->flops;
 }
 
+/* Its integer operations are sums of products of bytes. */
+static bool multiplies_bytes(const struct rg_step_row *s)
+{
+	static const char *const types[] = { "ConvInteger", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat",
+					     "QGemm", "QLinearConv", "QLinearMatMul" };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(s->op_type, types[i]) == 0)
+			return s->iops > 0;
+	return false;
+}
+
+/* Least time for its operations. NAN: a peak that it needs is not known. */
+static double least_compute(const struct rg_analysis *a, const struct rg_op_stat *op, bool fastest)
+{
+	double peak = fastest ? fmax(a->peak.value, a->peak.high) : a->peak.value;
+	double int8 = fastest ? fmax(a->int8_peak.value, a->int8_peak.high) : a->int8_peak.value;
+	double floats = nanoseconds(least_flops(op), peak);
+
+	if (!multiplies_bytes(op->step))
+		return floats;
+	if (isnan(int8) || isnan(floats))
+		return NAN;
+	return fmax(floats, nanoseconds((double)op->step->iops, int8));
+}
+
 /* Puts one operator under the roofs: roof_ns, bound, headroom. */
 static void place(const struct rg_analysis *a, struct rg_op_stat *op)
 {
@@ -371,12 +399,12 @@ static void place(const struct rg_analysis *a, struct rg_op_stat *op)
 	op->bound = NULL;
 	if (isnan(op->flops) || isnan(op->bytes))
 		return;
-	/* No ceiling is measured for these yet: doubles, and integer arithmetic
-	 * where there is more than one operation a byte. */
+	/* No ceiling is measured for these yet: doubles, and other integer arithmetic than products of
+	 * bytes where there is more than one operation a byte. */
 	if ((op->flops > 0 && strcmp(s->dtype, "float64") == 0) ||
-	    (s->iops > 0 && (double)s->iops > op->bytes))
+	    (s->iops > 0 && (double)s->iops > op->bytes && !multiplies_bytes(s)))
 		return;
-	compute_ns = nanoseconds(least_flops(op), a->peak.value);
+	compute_ns = least_compute(a, op, false);
 	memory_ns = nanoseconds(op->bytes, level ? level->value : NAN);
 	if (isnan(compute_ns) || isnan(memory_ns))
 		return;
@@ -394,7 +422,7 @@ static void place(const struct rg_analysis *a, struct rg_op_stat *op)
 		op->bound = "imbalance";
 	/* The slowest that the time may be against the fastest that the roof may be. */
 	slowest = isnan(op->high_ns) ? op->time_ns : op->high_ns;
-	least_ns = fmax(nanoseconds(least_flops(op), fmax(a->peak.value, a->peak.high)),
+	least_ns = fmax(least_compute(a, op, true),
 			level ? nanoseconds(op->bytes, fmax(level->value, level->high)) : 0);
 	op->above_roof = slowest < least_ns;
 }

@@ -17,8 +17,11 @@
  *                the step from its roof;
  *   NULL         a cost or a ceiling that it needs is not known: flops or bytes
  *                unknown, no ceiling for this thread count, float64 (the measured
- *                peak is of float32), or more integer operations than bytes (no
- *                integer peak is measured). Without flops the bytes alone decide.
+ *                peak is of float32), or more integer operations than bytes, but
+ *                for products of bytes, whose peak is measured. Without flops the
+ *                bytes alone decide.
+ * Products of bytes (MatMulInteger, QLinearConv and their like) are held to the longer of
+ * their floating-point and their integer operations over the peak of each.
  */
 #ifndef RG_ANALYZER_OPS_H
 #define RG_ANALYZER_OPS_H
@@ -68,6 +71,8 @@ struct rg_analysis {
 	struct rg_interval overhead;
 	/* roofs */
 	struct rg_roof peak;              /* value NAN: not measured */
+	struct rg_roof int8_peak;         /* op/s of the fastest exact product of bytes that was measured; its
+	                                     level is that form's name, "int8 vnni" */
 	int n_roofs;
 	struct rg_roof roofs[5];          /* bandwidths, nearest level first */
 	double ridge_intensity;           /* peak over DRAM bandwidth; NAN */

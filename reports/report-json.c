@@ -161,6 +161,8 @@ static void roofs(struct rg_json *j, const struct rg_analysis *a)
 
 	peak.level = "peak";
 	roof(j, list, &peak, "flop/s");
+	if (a->int8_peak.value > 0)
+		roof(j, list, &a->int8_peak, "op/s");
 	for (int i = 0; i < a->n_roofs; i++)
 		roof(j, list, &a->roofs[i], "byte/s");
 	rg_json_num(j, j->root, "ridge_intensity", a->ridge_intensity);

@@ -236,6 +236,11 @@ static void roofs_line(struct rg_str *s, const struct rg_analysis *a)
 	if (isfinite(a->peak.value))
 		rg_str_printf(s, "peak %s %s", rg_num_si(num, a->peak.value, "FLOP/s"),
 				  rg_provenance_mark(a->peak.provenance));
+	if (a->int8_peak.value > 0) {
+		sep(s);
+		rg_str_printf(s, "%s %s %s", a->int8_peak.level, rg_num_si(num, a->int8_peak.value, "OP/s"),
+			      rg_provenance_mark(a->int8_peak.provenance));
+	}
 	for (int i = 0; i < a->n_roofs; i++) {
 		if (!isfinite(a->roofs[i].value))
 			continue;

@@ -63,6 +63,14 @@ void mk_ceiling(struct mk *m, const char *level, double value)
 	};
 }
 
+void mk_int8_ceiling(struct mk *m, const char *level, double value)
+{
+	mk_ceiling(m, "peak", value);
+	m->ceilings[m->rec.n_ceilings - 1].level = level;
+	m->ceilings[m->rec.n_ceilings - 1].dtype = "int8";
+	m->ceilings[m->rec.n_ceilings - 1].unit = "op/s";
+}
+
 struct rg_step_row *mk_step(struct mk *m, const char *name, const char *op_type, const char *op_kind,
 			    int64_t flops, int64_t bytes)
 {

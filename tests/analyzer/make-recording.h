@@ -35,6 +35,8 @@ void mk_fact_i(struct mk *m, const char *key, int64_t v, const char *unit);
 void mk_fact_t(struct mk *m, const char *key, const char *v);
 /* A measured ceiling of float32, spread 1 % to both sides. */
 void mk_ceiling(struct mk *m, const char *level, double value);
+/* The same of a form of the exact product of bytes. */
+void mk_int8_ceiling(struct mk *m, const char *level, double value);
 /* Returns the new step; counts are those given, what is not given is -1. */
 struct rg_step_row *mk_step(struct mk *m, const char *name, const char *op_type, const char *op_kind,
 			    int64_t flops, int64_t bytes);

@@ -227,6 +227,42 @@ static void the_roof_asks_for_the_fewer_operations(void **state)
 	mk_free(m);
 }
 
+/* Products of bytes have a peak of their own, the fastest form's; other integer arithmetic has none. */
+static void products_of_bytes_are_held_to_their_peak(void **state)
+{
+	struct mk *m = machine(1);
+	struct rg_analysis *a;
+
+	mk_int8_ceiling(m, "int8 pairs", 200e9);
+	mk_int8_ceiling(m, "int8 vnni", 400e9);
+	mk_step(m, "product", "MatMulInteger", "gemm", 0, 1000000)->iops = 4000000000;
+	mk_step(m, "requantised", "QLinearConv", "conv", 2000000000, 1000000)->iops = 4000000000; /* 20 ms of floats */
+	mk_step(m, "other", "Mul", "elementwise", 0, 1000000)->iops = 4000000000;
+	mk_step(m, "floats", "MatMul", "gemm", 4000000000, 1000000);
+	iterate(m, (const int64_t[]){ 20000000, 25000000, 20000000, 80000000 });
+	a = analyze(m);
+	close_to(a->peak.value, 100e9);
+	close_to(a->int8_peak.value, 400e9);
+	assert_string_equal(a->int8_peak.level, "int8 vnni");
+	assert_string_equal(a->ops[0].bound, "compute");
+	close_to(a->ops[0].roof_ns, 1e7);
+	close_to(a->ops[0].headroom, 2);
+	close_to(a->ops[1].roof_ns, 2e7);
+	assert_null(a->ops[2].bound);
+	assert_true(isnan(a->ops[2].roof_ns));
+	close_to(a->ops[3].roof_ns, 4e7);
+	rg_analysis_free(a);
+	mk_free(m);
+	m = machine(1); /* no such peak: nothing to hold it to */
+	mk_step(m, "product", "MatMulInteger", "gemm", 0, 1000000)->iops = 4000000000;
+	iterate(m, (const int64_t[]){ 20000000 });
+	a = analyze(m);
+	assert_true(isnan(a->int8_peak.value));
+	assert_null(a->ops[0].bound);
+	rg_analysis_free(a);
+	mk_free(m);
+}
+
 static void a_lopsided_step_is_bound_by_imbalance(void **state)
 {
 	struct mk *m = machine(2);
@@ -355,6 +391,7 @@ int main(void)
 		cmocka_unit_test(roofs_are_of_the_thread_count_and_the_better_measurement),
 		cmocka_unit_test(faster_than_the_roof_is_flagged_not_clamped),
 		cmocka_unit_test(the_roof_asks_for_the_fewer_operations),
+		cmocka_unit_test(products_of_bytes_are_held_to_their_peak),
 		cmocka_unit_test(a_lopsided_step_is_bound_by_imbalance),
 		cmocka_unit_test(a_step_of_a_loop_counts_the_sum),
 		cmocka_unit_test(totals_and_order),
