@@ -203,7 +203,19 @@ static int wait_for(pid_t pid)
 #define CACHE_FORMAT "%lld,%d,%lld"
 #define CACHE(c) (long long)(c)->size_bytes, (c)->ways, (long long)(c)->line_bytes
 
-int rg_sim_run(const struct rg_sim_job *j, struct rg_sim_result *out, struct rg_error *err)
+/* Sanitizers map memory where Valgrind has its own: the child would not start. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
+static int simulate(const struct rg_sim_job *j, struct rg_sim_result *out, struct rg_error *err)
 {
 	char program[4096] = "", file[64], shape[96], i1[96], d1[96], ll[96];
 	char *argv[] = { "valgrind", "--tool=callgrind", "--cache-sim=yes", "--collect-atstart=no",
@@ -247,4 +259,12 @@ int rg_sim_run(const struct rg_sim_job *j, struct rg_sim_result *out, struct rg_
 	if (said >= 0)
 		close(said);
 	return rc;
+}
+
+int rg_sim_run(const struct rg_sim_job *j, struct rg_sim_result *out, struct rg_error *err)
+{
+	if (!SANITIZED)
+		return simulate(j, out, err);
+	rg_error_set(err, -ENOTSUP, "this ridge is built with a sanitizer, which does not run under Valgrind");
+	return rg_error_hint(err, "build it without -Db_sanitize");
 }

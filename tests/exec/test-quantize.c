@@ -79,7 +79,7 @@ static void run(struct rg_graph *g, struct outputs *out, struct rg_range *ranges
 	struct rg_plan_options po = { .lanes = 1, .any_value = true, .keep_inputs = true };
 	struct rg_exec_options xo = { 0 };
 	struct rg_plan *plan;
-	struct rg_exec *e;
+	struct rg_exec *e = NULL;
 	struct rg_tensor t;
 	int n = g->n_values;
 
