@@ -186,6 +186,10 @@ static int explain(int status, int said, struct rg_error *err)
 	rg_str_free(&text);
 	if (rc)
 		return rc;
+	if (strstr(line, "dwarf")) { /* Valgrind 3.19 and clang's DWARF 5 */
+		rg_error_set(err, -ENOTSUP, "this Valgrind does not read the debug information that the compiler wrote: %s", line);
+		return rg_error_hint(err, "build with gcc, or with -Dc_args=-gdwarf-4");
+	}
 	if (WIFSIGNALED(status))
 		return rg_error_set(err, -EIO, "the simulated run was ended by signal %d", WTERMSIG(status));
 	return rg_error_set(err, -EIO, "the simulated run failed: %s", line[0] ? line : "it did not say why");

@@ -36,7 +36,8 @@ struct rg_sim_job {
 	struct rg_ladder_shape shape;
 	const struct rg_sim_caches *caches;
 };
-/* Errors name what was missing (-ENOENT: no valgrind; -ENOTSUP: a build with sanitizers), or what the child said. */
+/* Errors name what was missing (-ENOENT: no valgrind; -ENOTSUP: a build with sanitizers, or whose
+ * debug information it does not read), or what the child said. */
 int rg_sim_run(const struct rg_sim_job *j, struct rg_sim_result *out, struct rg_error *err);
 
 /* What the child does: one product that is not counted, and one in a function whose name
