@@ -36,26 +36,6 @@ struct conv {
 	int64_t at_bytes, start_bytes, scale_bytes, sum_bytes, planes_bytes, shared_bytes, lane_bytes;
 };
 
-static bool given(const struct rg_call *c, int i)
-{
-	return i >= 0 && i < c->node->n_in && c->in[i].dtype != RG_UNDEFINED;
-}
-
-static int64_t count_of(const struct rg_call *c, int i)
-{
-	return given(c, i) ? rg_shape_count(&c->in[i].shape) : 0;
-}
-
-static bool is_bytes(enum rg_dtype t)
-{
-	return t == RG_I8 || t == RG_U8;
-}
-
-static int64_t round_up(int64_t bytes)
-{
-	return rg_ceil_div(bytes, 128) * 128;
-}
-
 /* A window of one element that moves by one sees the image as one row. */
 static void join_rows(struct rg_window *w)
 {
@@ -77,7 +57,7 @@ static int64_t tile_bytes(void)
 /* A chunk of results, pixel by pixel, with room for whole squares behind it. */
 static int64_t result_bytes(const struct conv *v)
 {
-	return round_up((v->chunk + 16) * RG_BYTE_COLS * (v->to_bytes ? 1 : (int64_t)sizeof(int32_t)));
+	return rg_scratch_bytes((v->chunk + 16) * RG_BYTE_COLS * (v->to_bytes ? 1 : (int64_t)sizeof(int32_t)));
 }
 
 static void cut_lanes(struct conv *v, int lanes)
@@ -129,38 +109,31 @@ static bool describe(const struct rg_call *c, int lanes, struct conv *v)
 	if (v->groups >= INT32_MAX / 16 || v->m >= INT32_MAX / 16)
 		return false;
 	cut_lanes(v, lanes);
-	v->at_bytes = round_up(v->groups * (int64_t)sizeof(int32_t));
-	v->start_bytes = round_up(v->w.group * v->panels * RG_BYTE_COLS * (int64_t)sizeof(int32_t));
+	v->at_bytes = rg_scratch_bytes(v->groups * (int64_t)sizeof(int32_t));
+	v->start_bytes = rg_scratch_bytes(v->w.group * v->panels * RG_BYTE_COLS * (int64_t)sizeof(int32_t));
 	v->scale_bytes = v->to_bytes ? v->start_bytes : 0;
 	/* sums over channels: of the negative, and of all, for each group */
-	v->sum_bytes = round_up(v->w.group * v->in.p.floats * (int64_t)sizeof(int32_t));
-	v->planes_bytes = round_up(rg_byte_planes_bytes(&v->in));
+	v->sum_bytes = rg_scratch_bytes(v->w.group * v->in.p.floats * (int64_t)sizeof(int32_t));
+	v->planes_bytes = rg_scratch_bytes(rg_byte_planes_bytes(&v->in));
 	v->shared_bytes = v->at_bytes + v->start_bytes + v->scale_bytes + 2 * v->sum_bytes + v->planes_bytes;
-	v->lane_bytes = round_up(v->in.row_bytes) + tile_bytes() + result_bytes(v) +
-			2 * round_up(v->chunk * (int64_t)sizeof(int32_t));
+	v->lane_bytes = rg_scratch_bytes(v->in.row_bytes) + tile_bytes() + result_bytes(v) +
+			2 * rg_scratch_bytes(v->chunk * (int64_t)sizeof(int32_t));
 	return !__builtin_mul_overflow(v->lane_bytes, lanes, &all) && !__builtin_add_overflow(all, v->shared_bytes, &all);
-}
-
-static bool one_or(const struct rg_call *c, int i, int64_t n)
-{
-	int64_t have = count_of(c, i);
-
-	return !given(c, i) || have == 1 || have == n;
 }
 
 static bool supports(const struct rg_call *c)
 {
 	struct conv v;
 
-	if (!is_bytes(c->in[0].dtype) || !describe(c, 1, &v) || !is_bytes(c->in[v.at.w].dtype) || !c->in[v.at.w].data)
+	if (!rg_is_bytes(c->in[0].dtype) || !describe(c, 1, &v) || !rg_is_bytes(c->in[v.at.w].dtype) || !c->in[v.at.w].data)
 		return false;
 	if (rg_node_int(c->node, "channels_last", 0))
 		return false;
 	for (int i = 1; i < c->node->n_in; i++)
-		if (given(c, i) && !is_bytes(c->in[i].dtype) && c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_I32)
+		if (rg_arg_given(c, i) && !rg_is_bytes(c->in[i].dtype) && c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_I32)
 			return false;
-	return one_or(c, v.at.x_scale, 1) && one_or(c, v.at.x_zero, 1) && one_or(c, v.at.w_scale, v.w.c_out) &&
-	       one_or(c, v.at.w_zero, v.w.c_out) && one_or(c, v.at.y_scale, 1) && one_or(c, v.at.y_zero, 1);
+	return rg_arg_one_or(c, v.at.x_scale, 1) && rg_arg_one_or(c, v.at.x_zero, 1) && rg_arg_one_or(c, v.at.w_scale, v.w.c_out) &&
+	       rg_arg_one_or(c, v.at.w_zero, v.w.c_out) && rg_arg_one_or(c, v.at.y_scale, 1) && rg_arg_one_or(c, v.at.y_zero, 1);
 }
 
 static size_t scratch_bytes(const struct rg_call *c, int lanes)
@@ -221,18 +194,13 @@ struct job {
 	char *lanes;
 };
 
-static int32_t byte_of(const struct rg_tensor *t, int64_t i)
-{
-	return t->dtype == RG_I8 ? ((const int8_t *)t->data)[i] : ((const uint8_t *)t->data)[i];
-}
-
 /* Of output channel m, moved as the weights are. */
 static int32_t w_zero(const struct job *j, int64_t m)
 {
 	int32_t moved = j->v->w_signed ? 0 : -128;
 	int i = j->v->at.w_zero;
 
-	return given(j->c, i) ? moved + byte_of(&j->c->in[i], count_of(j->c, i) == 1 ? 0 : m) : moved;
+	return rg_arg_given(j->c, i) ? moved + rg_arg_byte(&j->c->in[i], rg_arg_count(j->c, i) == 1 ? 0 : m) : moved;
 }
 
 static const struct rg_bytes_packed *packed_of(const struct job *j, int64_t group)
@@ -245,7 +213,7 @@ static void make_channels(struct job *j)
 {
 	const struct rg_call *c = j->c;
 	const struct conv *v = j->v;
-	const int32_t *bias = given(c, v->at.bias) ? c->in[v->at.bias].data : NULL;
+	const int32_t *bias = rg_arg_given(c, v->at.bias) ? c->in[v->at.bias].data : NULL;
 	uint32_t xz = (uint32_t)j->x_zero;
 
 	memset(j->start, 0, (size_t)v->start_bytes);
@@ -262,7 +230,7 @@ static void make_channels(struct job *j)
 		if (v->to_bytes) {
 			const float *ws = c->in[v->at.w_scale].data;
 
-			j->scale[at] = *(const float *)c->in[v->at.x_scale].data * ws[count_of(c, v->at.w_scale) == 1 ? 0 : m] /
+			j->scale[at] = *(const float *)c->in[v->at.x_scale].data * ws[rg_arg_count(c, v->at.w_scale) == 1 ? 0 : m] /
 				       *(const float *)c->in[v->at.y_scale].data;
 		}
 	}
@@ -401,7 +369,7 @@ static void do_chunk(const struct job *j, int64_t panel, int64_t row, char *room
 	int64_t from = y * rg_plane_row(p) + x, channel = group * v->m + col, of_group = (group * v->panels) * RG_BYTE_COLS + col;
 	int32_t *sums = (int32_t *)room;
 	char *result = room + tile_bytes();
-	int32_t *negative = (int32_t *)(result + result_bytes(v)), *window = negative + round_up(v->chunk * 4) / 4;
+	int32_t *negative = (int32_t *)(result + result_bytes(v)), *window = negative + rg_scratch_bytes(v->chunk * 4) / 4;
 	const struct rg_bytes_packed *b = packed_of(j, group);
 	struct rg_byte_tile t = { .signs = v->in.dwords, .at = j->at, .packed = (const char *)b,
 				  .panel = &b->panel[panel % v->panels], .start = j->start + of_group, .c = sums,
@@ -428,7 +396,7 @@ static void work_blocks(void *arg, int64_t begin, int64_t end, int lane)
 {
 	const struct job *j = arg;
 	const struct conv *v = j->v;
-	char *room = j->lanes + lane * v->lane_bytes + round_up(v->in.row_bytes);
+	char *room = j->lanes + lane * v->lane_bytes + rg_scratch_bytes(v->in.row_bytes);
 
 	for (; begin < end; begin++) {
 		int64_t r0 = begin / v->col_blocks * v->cut.rows, r1 = rg_min(r0 + v->cut.rows, v->cut.all_rows);
@@ -448,7 +416,7 @@ static int64_t grain(double ops)
 static void make_job(struct job *j, const struct rg_call *c, const struct conv *v)
 {
 	char *room = c->scratch;
-	int32_t zero = given(c, v->at.x_zero) ? byte_of(&c->in[v->at.x_zero], 0) : 0;
+	int32_t zero = rg_arg_given(c, v->at.x_zero) ? rg_arg_byte(&c->in[v->at.x_zero], 0) : 0;
 
 	*j = (struct job){ .c = c, .v = v, .flip = v->x_signed == RG_BYTE_SIGNS ? 0 : 0x80808080u };
 	j->x_zero = zero + (v->x_signed == RG_BYTE_SIGNS ? 0 : RG_BYTE_SIGNS ? -128 : 128);
@@ -466,7 +434,7 @@ static void make_job(struct job *j, const struct rg_call *c, const struct conv *
 	room += v->planes_bytes;
 	j->lanes = room;
 	if (v->to_bytes)
-		j->round = rg_byte_round_of(c->out[0].dtype == RG_I8, given(c, v->at.y_zero) ? byte_of(&c->in[v->at.y_zero], 0) : 0);
+		j->round = rg_byte_round_of(c->out[0].dtype == RG_I8, rg_arg_given(c, v->at.y_zero) ? rg_arg_byte(&c->in[v->at.y_zero], 0) : 0);
 	for (int64_t t = 0; t < v->taps; t++)
 		for (int64_t q = 0; q < v->in.quads; q++)
 			j->at[t * v->in.quads + q] = (int32_t)(q * v->in.p.floats + rg_plane_tap(&v->in.p, t / v->in.p.kw, t % v->in.p.kw));

@@ -4,6 +4,7 @@
  * most 255 * 255, and 258 of them are less than 2^24. They are then as fast as those of floats (one
  * multiply-add an element; exact 16-bit ones need three instructions for a tap of two vectors).
  */
+#include "kernels/generic/byte-args.h"
 #include "kernels/generic/byte-finish.h"
 
 #include "graph/contrib.h"
@@ -24,30 +25,10 @@ struct job {
 	char *scratch;
 };
 
-static bool given(const struct rg_call *c, int i)
-{
-	return i >= 0 && i < c->node->n_in && c->in[i].dtype != RG_UNDEFINED;
-}
-
-static int64_t count_of(const struct rg_call *c, int i)
-{
-	return given(c, i) ? rg_shape_count(&c->in[i].shape) : 0;
-}
-
-static bool is_bytes(enum rg_dtype t)
-{
-	return t == RG_I8 || t == RG_U8;
-}
-
-static int32_t byte_of(const struct rg_tensor *t, int64_t i)
-{
-	return t->dtype == RG_I8 ? ((const int8_t *)t->data)[i] : ((const uint8_t *)t->data)[i];
-}
-
 /* One of them serves all. */
 static int32_t zero_of(const struct rg_call *c, int i, int64_t m)
 {
-	return given(c, i) ? byte_of(&c->in[i], count_of(c, i) == 1 ? 0 : m) : 0;
+	return rg_arg_given(c, i) ? rg_arg_byte(&c->in[i], rg_arg_count(c, i) == 1 ? 0 : m) : 0;
 }
 
 static int64_t in_room(const struct job *j)
@@ -92,13 +73,13 @@ static bool supports(const struct rg_call *c)
 {
 	struct job j;
 
-	if (!is_bytes(c->in[0].dtype) || !setup(c, &j) || !is_bytes(c->in[j.w_at].dtype) ||
+	if (!rg_is_bytes(c->in[0].dtype) || !setup(c, &j) || !rg_is_bytes(c->in[j.w_at].dtype) ||
 	    rg_node_int(c->node, "channels_last", 0))
 		return false;
 	for (int i = 1; i < c->node->n_in; i++)
-		if (given(c, i) && !is_bytes(c->in[i].dtype) && c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_I32)
+		if (rg_arg_given(c, i) && !rg_is_bytes(c->in[i].dtype) && c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_I32)
 			return false;
-	return !j.to_bytes || (count_of(c, 1) == 1 && count_of(c, 6) == 1);
+	return !j.to_bytes || (rg_arg_count(c, 1) == 1 && rg_arg_count(c, 6) == 1);
 }
 
 static size_t scratch_bytes(const struct rg_call *c, int lanes)
@@ -126,11 +107,11 @@ static void to_floats(const struct rg_tensor *t, int64_t from, int64_t n, int32_
 static void finish(const struct job *j, const float *sums, int64_t n, int64_t m, char *y)
 {
 	const struct rg_call *c = j->c;
-	int32_t bias = given(c, j->bias_at) ? ((const int32_t *)c->in[j->bias_at].data)[m] : 0;
+	int32_t bias = rg_arg_given(c, j->bias_at) ? ((const int32_t *)c->in[j->bias_at].data)[m] : 0;
 	float scale = 1;
 
 	if (j->to_bytes) /* in the order of the reference */
-		scale = *(const float *)c->in[1].data * ((const float *)c->in[4].data)[count_of(c, 4) == 1 ? 0 : m] /
+		scale = *(const float *)c->in[1].data * ((const float *)c->in[4].data)[rg_arg_count(c, 4) == 1 ? 0 : m] /
 			*(const float *)c->in[6].data;
 	for (int64_t i = 0; i < n; i += RG_VEC) {
 		rg_ivec x = rg_vec_to_ints(rg_vec_load(sums + i));

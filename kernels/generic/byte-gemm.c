@@ -7,6 +7,7 @@
 
 #include "graph/contrib.h"
 #include "graph/op-gemm.h"
+#include "kernels/generic/batch.h"
 #include "kernels/generic/byte-finish.h"
 #include "kernels/generic/byte-multiply.h"
 #include "kernels/tables.h"
@@ -23,27 +24,11 @@ struct product {
 	const struct places *at;
 	enum form form;
 	bool dynamic;               /* A is floats that are quantised here */
-	int64_t m, n, k, batch;
+	int64_t m, n, k;
+	struct rg_batch batch;
 	struct rg_byte_matrix a, b; /* without data */
-	int rank;                   /* of the batch */
-	int64_t dim[RG_MAX_RANK], a_step[RG_MAX_RANK], b_step[RG_MAX_RANK];
 	float alpha;
 };
-
-static bool given(const struct rg_call *c, int i)
-{
-	return i >= 0 && i < c->node->n_in && c->in[i].dtype != RG_UNDEFINED;
-}
-
-static int64_t count_of(const struct rg_call *c, int i)
-{
-	return given(c, i) ? rg_shape_count(&c->in[i].shape) : 0;
-}
-
-static bool is_bytes(const struct rg_call *c, int i)
-{
-	return given(c, i) && (c->in[i].dtype == RG_I8 || c->in[i].dtype == RG_U8);
-}
 
 static const struct places *places_of(const char *op)
 {
@@ -65,23 +50,6 @@ static const struct places *places_of(const char *op)
 	return NULL;
 }
 
-/* Products of the batch that share B and lie behind each other are one with more rows. */
-static void join_rows(struct product *p)
-{
-	int64_t expect = p->m * p->a.row;
-
-	if (p->a.col != 1 || p->batch <= 1)
-		return;
-	for (int d = p->rank - 1; d >= 0; d--) {
-		if (p->dim[d] != 1 && (p->b_step[d] != 0 || p->a_step[d] != expect))
-			return;
-		expect *= p->dim[d];
-	}
-	p->m *= p->batch;
-	p->batch = 1;
-	p->rank = 0;
-}
-
 static bool shape_matmul(const struct rg_call *c, struct product *p)
 {
 	int64_t sa[RG_MAX_RANK], sb[RG_MAX_RANK];
@@ -92,18 +60,18 @@ static bool shape_matmul(const struct rg_call *c, struct product *p)
 	p->m = s.m, p->n = s.n, p->k = s.k;
 	p->a.row = s.k, p->a.col = 1;
 	p->b.row = s.n, p->b.col = 1;
-	p->batch = rg_shape_count(&s.batch);
-	p->rank = s.batch.rank;
+	p->batch.count = rg_shape_count(&s.batch);
+	p->batch.rank = s.batch.rank;
 	rg_shape_broadcast_strides(&s.batch_a, &s.batch, sa);
 	rg_shape_broadcast_strides(&s.batch_b, &s.batch, sb);
-	for (int d = 0; d < p->rank; d++) {
-		p->dim[d] = s.batch.dim[d];
-		p->a_step[d] = sa[d] * s.m * s.k;
-		p->b_step[d] = sb[d] * s.k * s.n;
+	for (int d = 0; d < p->batch.rank; d++) {
+		p->batch.dim[d] = s.batch.dim[d];
+		p->batch.a_step[d] = sa[d] * s.m * s.k;
+		p->batch.b_step[d] = sb[d] * s.k * s.n;
 	}
 	/* a zero point a row of A is one a row of each product */
-	if (count_of(c, p->at->a_zero) <= 1)
-		join_rows(p);
+	if (rg_arg_count(c, p->at->a_zero) <= 1)
+		rg_batch_join(&p->batch, &p->m, p->a.row, p->a.col);
 	return true;
 }
 
@@ -113,7 +81,7 @@ static bool shape_gemm(const struct rg_call *c, struct product *p)
 
 	if (!rg_gemm_shape(c->node, &c->in[p->at->a].shape, &c->in[p->at->b].shape, &p->m, &p->n, &p->k))
 		return false;
-	p->batch = 1;
+	p->batch.count = 1;
 	p->a.row = ta ? 1 : p->k, p->a.col = ta ? p->m : 1;
 	p->b.row = tb ? 1 : p->n, p->b.col = tb ? p->k : 1;
 	p->alpha = rg_node_float(c->node, "alpha", 1);
@@ -134,20 +102,12 @@ static bool describe(const struct rg_call *c, struct product *p)
 
 static bool packs_b(const struct rg_call *c, const struct product *p)
 {
-	return c->in[p->at->b].data && p->batch == 1;
+	return c->in[p->at->b].data && p->batch.count == 1;
 }
 
 static bool make_plan(const struct product *p, bool packed, int lanes, struct rg_byte_plan *plan)
 {
-	return rg_byte_plan_make(plan, p->m, p->n, p->k, p->batch, packed, lanes);
-}
-
-/* One of them, or one a row or column. */
-static bool one_or(const struct rg_call *c, int i, int64_t n)
-{
-	int64_t have = count_of(c, i);
-
-	return !given(c, i) || have == 1 || have == n;
+	return rg_byte_plan_make(plan, p->m, p->n, p->k, p->batch.count, packed, lanes);
 }
 
 static bool supports(const struct rg_call *c)
@@ -157,36 +117,31 @@ static bool supports(const struct rg_call *c)
 	struct product p;
 	int dynamic = c->node->op_type[0] == 'D';
 
-	if (!(dynamic ? c->in[at->a].dtype == RG_F32 : is_bytes(c, at->a)) || !is_bytes(c, at->b) || !describe(c, &p) ||
+	if (!(dynamic ? c->in[at->a].dtype == RG_F32 : rg_is_bytes(c->in[at->a].dtype)) || !rg_is_bytes(c->in[at->b].dtype) || !describe(c, &p) ||
 	    !make_plan(&p, packs_b(c, &p), 1, &plan))
 		return false;
 	for (int i = 0; i < c->node->n_in; i++)
-		if (i != at->a && given(c, i) && c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_I8 && c->in[i].dtype != RG_U8 &&
+		if (i != at->a && rg_arg_given(c, i) && c->in[i].dtype != RG_F32 && c->in[i].dtype != RG_I8 && c->in[i].dtype != RG_U8 &&
 		    c->in[i].dtype != RG_I32)
 			return false;
-	if (given(c, at->bias) && c->in[at->bias].dtype == RG_I32 && count_of(c, at->bias) != p.n)
+	if (rg_arg_given(c, at->bias) && c->in[at->bias].dtype == RG_I32 && rg_arg_count(c, at->bias) != p.n)
 		return false; /* the bias of QGemm may be a matrix */
 	/* scales and zero points a matrix of a batch of its own are the reference's */
-	return one_or(c, at->a_scale, 1) && one_or(c, at->y_scale, 1) && one_or(c, at->y_zero, 1) &&
-	       one_or(c, at->b_scale, p.n) && one_or(c, at->b_zero, p.n) && one_or(c, at->a_zero, p.m) &&
-	       (p.form != TO_INT || !given(c, at->bias)) && (!given(c, at->bias) || count_of(c, at->bias) == p.n);
+	return rg_arg_one_or(c, at->a_scale, 1) && rg_arg_one_or(c, at->y_scale, 1) && rg_arg_one_or(c, at->y_zero, 1) &&
+	       rg_arg_one_or(c, at->b_scale, p.n) && rg_arg_one_or(c, at->b_zero, p.n) && rg_arg_one_or(c, at->a_zero, p.m) &&
+	       (p.form != TO_INT || !rg_arg_given(c, at->bias)) && (!rg_arg_given(c, at->bias) || rg_arg_count(c, at->bias) == p.n);
 }
 
 /* ---- scratch: the scales of all columns, what is left of floats as bytes, then the product's own ---- */
 
-static int64_t round_up(int64_t bytes)
-{
-	return rg_ceil_div(bytes, 128) * 128;
-}
-
 static int64_t scale_bytes(const struct product *p)
 {
-	return p->form == TO_INT ? 0 : round_up(rg_ceil_div(p->n, RG_BYTE_COLS) * RG_BYTE_COLS * (int64_t)sizeof(float));
+	return p->form == TO_INT ? 0 : rg_scratch_bytes(rg_ceil_div(p->n, RG_BYTE_COLS) * RG_BYTE_COLS * (int64_t)sizeof(float));
 }
 
 static int64_t quantized_bytes(const struct rg_call *c, const struct product *p)
 {
-	return p->dynamic ? round_up(rg_shape_count(&c->in[p->at->a].shape)) : 0;
+	return p->dynamic ? rg_scratch_bytes(rg_shape_count(&c->in[p->at->a].shape)) : 0;
 }
 
 /* Of the least and the largest of each lane's part. */
@@ -370,26 +325,14 @@ static void quantize(struct dynamic *d, int64_t n, const struct rg_par *par)
 
 static void offsets(const struct rg_byte_multiply *mul, int64_t i, int64_t *a, int64_t *b)
 {
-	const struct product *p = ((const struct finish *)mul->ctx)->p;
-
-	*a = *b = 0;
-	for (int d = p->rank - 1; d >= 0; d--) {
-		*a += i % p->dim[d] * p->a_step[d];
-		*b += i % p->dim[d] * p->b_step[d];
-		i /= p->dim[d];
-	}
-}
-
-static int32_t byte_at(const struct rg_tensor *t)
-{
-	return t->dtype == RG_I8 ? *(const int8_t *)t->data : *(const uint8_t *)t->data;
+	rg_batch_at(&((const struct finish *)mul->ctx)->p->batch, i, a, b);
 }
 
 static void set_zeros(const struct rg_call *c, int i, int32_t *one, const void **all)
 {
-	if (count_of(c, i) == 1)
-		*one = byte_at(&c->in[i]);
-	else if (given(c, i))
+	if (rg_arg_count(c, i) == 1)
+		*one = rg_arg_byte(&c->in[i], 0);
+	else if (rg_arg_given(c, i))
 		*all = c->in[i].data;
 }
 
@@ -397,7 +340,7 @@ static void set_zeros(const struct rg_call *c, int i, int32_t *one, const void *
 static void make_scales(const struct rg_call *c, const struct product *p, float a_scale, float *to)
 {
 	const float *b = c->in[p->at->b_scale].data;
-	bool one = count_of(c, p->at->b_scale) == 1;
+	bool one = rg_arg_count(c, p->at->b_scale) == 1;
 	float y = p->form == TO_BYTES ? *(const float *)c->in[p->at->y_scale].data : 1;
 
 	for (int64_t j = 0; j < p->n; j++)
@@ -439,17 +382,17 @@ static int run(const struct rg_call *c, const struct rg_par *par, struct rg_erro
 		mul.a.data = d.to;
 		mul.a_zero = (int32_t)d.zero;
 		a_scale = d.scale;
-	} else if (given(c, p.at->a_scale)) {
+	} else if (rg_arg_given(c, p.at->a_scale)) {
 		a_scale = *(const float *)c->in[p.at->a_scale].data;
 	}
 	if (p.form != TO_INT)
 		make_scales(c, &p, a_scale, (float *)f.scale);
-	if (given(c, p.at->bias) && c->in[p.at->bias].dtype == RG_I32)
+	if (rg_arg_given(c, p.at->bias) && c->in[p.at->bias].dtype == RG_I32)
 		mul.bias = c->in[p.at->bias].data;
-	else if (given(c, p.at->bias))
+	else if (rg_arg_given(c, p.at->bias))
 		f.bias = c->in[p.at->bias].data;
 	if (p.form == TO_BYTES)
-		f.round = rg_byte_round_of(c->out[0].dtype == RG_I8, given(c, p.at->y_zero) ? byte_at(&c->in[p.at->y_zero]) : 0);
+		f.round = rg_byte_round_of(c->out[0].dtype == RG_I8, rg_arg_given(c, p.at->y_zero) ? rg_arg_byte(&c->in[p.at->y_zero], 0) : 0);
 	mul.finish = p.form == TO_INT ? to_ints : p.form == TO_FLOATS ? to_floats : to_bytes;
 	mul.out = c->out[0].data;
 	mul.out_size = p.form == TO_BYTES ? 1 : 4;
@@ -479,8 +422,8 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 		reads += (double)p.k * cols;
 		writes += (double)p.k * cols;
 	}
-	reads *= (double)p.batch, writes *= (double)p.batch;
-	writes += (double)p.m * (double)p.n * (double)p.batch * (p.form == TO_BYTES ? 1 : 4);
+	reads *= (double)p.batch.count, writes *= (double)p.batch.count;
+	writes += (double)p.m * (double)p.n * (double)p.batch.count * (p.form == TO_BYTES ? 1 : 4);
 	if (reads < 9e18 && writes < 9e18) {
 		out->read_bytes = (int64_t)reads;
 		out->write_bytes = (int64_t)writes;

@@ -73,31 +73,26 @@ int64_t rg_byte_rows_of(int64_t m)
 
 /* ---- the plan ---- */
 
-static int64_t round_up(int64_t bytes)
-{
-	return rg_ceil_div(bytes, 128) * 128;
-}
-
 /* Where things lie in the shared scratch and in that of a lane. */
 static int64_t at_bytes(const struct rg_byte_plan *p)
 {
-	return round_up(p->groups * (int64_t)sizeof(int32_t));
+	return rg_scratch_bytes(p->groups * (int64_t)sizeof(int32_t));
 }
 
 static int64_t start_bytes(const struct rg_byte_plan *p)
 {
-	return round_up(rg_ceil_div(p->n, RG_BYTE_COLS) * RG_BYTE_COLS * (int64_t)sizeof(int32_t));
+	return rg_scratch_bytes(rg_ceil_div(p->n, RG_BYTE_COLS) * RG_BYTE_COLS * (int64_t)sizeof(int32_t));
 }
 
 static int64_t a_bytes(const struct rg_byte_plan *p)
 {
-	return round_up(p->mc * p->groups * (RG_BYTE_SIGNS ? 2 : 1) * (int64_t)sizeof(uint32_t));
+	return rg_scratch_bytes(p->mc * p->groups * (RG_BYTE_SIGNS ? 2 : 1) * (int64_t)sizeof(uint32_t));
 }
 
 /* The sums of the rows, and of |A| where A is negative. */
 static int64_t row_sum_bytes(const struct rg_byte_plan *p)
 {
-	return round_up(2 * p->mc * (int64_t)sizeof(int32_t));
+	return rg_scratch_bytes(2 * p->mc * (int64_t)sizeof(int32_t));
 }
 
 static int64_t tile_bytes(void)
@@ -142,7 +137,7 @@ bool rg_byte_plan_make(struct rg_byte_plan *p, int64_t m, int64_t n, int64_t k, 
 		p->packed_bytes = (int64_t)rg_byte_pack_bytes(n, k);
 		if (!p->packed_bytes)
 			return false;
-		p->packed_bytes = round_up(p->packed_bytes);
+		p->packed_bytes = rg_scratch_bytes(p->packed_bytes);
 	}
 	p->shared_bytes = at_bytes(p);
 	p->lane_bytes = a_bytes(p) + row_sum_bytes(p) + tile_bytes();

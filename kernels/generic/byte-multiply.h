@@ -15,6 +15,7 @@
 #ifndef RG_KERNELS_GENERIC_BYTE_MULTIPLY_H
 #define RG_KERNELS_GENERIC_BYTE_MULTIPLY_H
 
+#include "kernels/generic/byte-args.h"
 #include "kernels/generic/byte-pack.h"
 
 /* How a product will be done: a function of sizes, lanes and caches alone. */

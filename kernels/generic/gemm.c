@@ -7,15 +7,15 @@
 
 #include "graph/op-gemm.h"
 #include "graph/own.h"
+#include "kernels/generic/batch.h"
 #include "kernels/generic/multiply.h"
 #include "kernels/tables.h"
 
 /* A node as a product. */
 struct product {
-	int64_t m, n, k, batch;
+	int64_t m, n, k;
+	struct rg_batch batch;
 	struct rg_matrix a, b;      /* strides only */
-	int rank;                   /* of the batch */
-	int64_t dim[RG_MAX_RANK], a_step[RG_MAX_RANK], b_step[RG_MAX_RANK];
 	struct rg_epilogue e;       /* without pointers */
 	bool has_bias;
 };
@@ -43,7 +43,7 @@ static bool describe_gemm(const struct rg_call *c, struct product *p)
 	no_epilogue(p);
 	if (!rg_gemm_shape(c->node, a, b, &p->m, &p->n, &p->k))
 		return false;
-	p->batch = 1;
+	p->batch.count = 1;
 	p->a.row = ta ? 1 : p->k;
 	p->a.col = ta ? p->m : 1;
 	p->b.row = tb ? 1 : p->n;
@@ -75,23 +75,6 @@ static bool describe_fused_gemm(const struct rg_call *c, struct product *p)
 	return rg_epilogue_activate(&p->e, &f);
 }
 
-/* Products of the batch that share B and lie behind each other are one with more rows. */
-static void join_rows(struct product *p)
-{
-	int64_t expect = p->m * p->a.row;
-
-	if (p->a.col != 1 || p->batch <= 1)
-		return;
-	for (int d = p->rank - 1; d >= 0; d--) {
-		if (p->dim[d] != 1 && (p->b_step[d] != 0 || p->a_step[d] != expect))
-			return;
-		expect *= p->dim[d];
-	}
-	p->m *= p->batch;
-	p->batch = 1;
-	p->rank = 0;
-}
-
 static bool describe_matmul(const struct rg_call *c, struct product *p)
 {
 	int64_t sa[RG_MAX_RANK], sb[RG_MAX_RANK];
@@ -104,16 +87,16 @@ static bool describe_matmul(const struct rg_call *c, struct product *p)
 	p->m = s.m, p->n = s.n, p->k = s.k;
 	p->a.row = s.k, p->a.col = 1;
 	p->b.row = s.n, p->b.col = 1;
-	p->batch = rg_shape_count(&s.batch);
-	p->rank = s.batch.rank;
+	p->batch.count = rg_shape_count(&s.batch);
+	p->batch.rank = s.batch.rank;
 	rg_shape_broadcast_strides(&s.batch_a, &s.batch, sa);
 	rg_shape_broadcast_strides(&s.batch_b, &s.batch, sb);
-	for (int d = 0; d < p->rank; d++) {
-		p->dim[d] = s.batch.dim[d];
-		p->a_step[d] = sa[d] * s.m * s.k;
-		p->b_step[d] = sb[d] * s.k * s.n;
+	for (int d = 0; d < p->batch.rank; d++) {
+		p->batch.dim[d] = s.batch.dim[d];
+		p->batch.a_step[d] = sa[d] * s.m * s.k;
+		p->batch.b_step[d] = sb[d] * s.k * s.n;
 	}
-	join_rows(p);
+	rg_batch_join(&p->batch, &p->m, p->a.row, p->a.col);
 	return true;
 }
 
@@ -129,14 +112,14 @@ static bool describe_fused_matmul(const struct rg_call *c, struct product *p)
 	p->a.row = s.a_row, p->a.col = s.a_col;
 	p->b.row = s.b_row, p->b.col = s.b_col;
 	p->e.alpha = rg_node_float(c->node, "alpha", 1);
-	p->batch = rg_shape_count(&s.p.batch);
-	p->rank = s.p.batch.rank;
-	for (int d = 0; d < p->rank; d++) {
-		p->dim[d] = s.p.batch.dim[d];
-		p->a_step[d] = s.a_batch[d];
-		p->b_step[d] = s.b_batch[d];
+	p->batch.count = rg_shape_count(&s.p.batch);
+	p->batch.rank = s.p.batch.rank;
+	for (int d = 0; d < p->batch.rank; d++) {
+		p->batch.dim[d] = s.p.batch.dim[d];
+		p->batch.a_step[d] = s.a_batch[d];
+		p->batch.b_step[d] = s.b_batch[d];
 	}
-	join_rows(p);
+	rg_batch_join(&p->batch, &p->m, p->a.row, p->a.col);
 	return true;
 }
 
@@ -158,12 +141,12 @@ static describe_fn *describe_of(const struct rg_call *c)
  * fastest as it lies, several rows of B side by side. */
 static bool packs_b(const struct rg_call *c, const struct product *p)
 {
-	return c->in[1].data && p->batch == 1 && !(p->m == 1 && p->b.col == 1);
+	return c->in[1].data && p->batch.count == 1 && !(p->m == 1 && p->b.col == 1);
 }
 
 static bool make_plan(const struct product *p, bool b_packed, int lanes, struct rg_multiply_plan *plan)
 {
-	return rg_multiply_plan_make(plan, p->m, p->n, p->k, p->batch, &p->a, false, &p->b, b_packed, lanes);
+	return rg_multiply_plan_make(plan, p->m, p->n, p->k, p->batch.count, &p->a, false, &p->b, b_packed, lanes);
 }
 
 static bool supports(const struct rg_call *c)
@@ -208,13 +191,8 @@ static void offsets(const struct rg_multiply *mul, int64_t i, int64_t *a, int64_
 {
 	const struct product *p = mul->at_ctx;
 
-	*a = *b = 0;
 	*c = i * p->m * p->n;
-	for (int d = p->rank - 1; d >= 0; d--) {
-		*a += i % p->dim[d] * p->a_step[d];
-		*b += i % p->dim[d] * p->b_step[d];
-		i /= p->dim[d];
-	}
+	rg_batch_at(&p->batch, i, a, b);
 }
 
 static int run(const struct rg_call *c, const struct rg_par *par, struct rg_error *err)
@@ -272,7 +250,7 @@ static void traffic(const struct rg_call *c, struct rg_traffic *out)
 
 		reads += packs, writes += packs;
 	}
-	flops *= (double)p.batch, reads *= (double)p.batch * sizeof(float), writes *= (double)p.batch * sizeof(float);
+	flops *= (double)p.batch.count, reads *= (double)p.batch.count * sizeof(float), writes *= (double)p.batch.count * sizeof(float);
 	if (flops < 9e18 && reads < 9e18 && writes < 9e18) {
 		out->executed_flops = (int64_t)flops;
 		out->read_bytes = (int64_t)reads;

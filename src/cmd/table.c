@@ -28,7 +28,7 @@ const struct rg_opt rg_opts[RG_OPT_COUNT] = {
 	[RG_OPT_SHAPE] = {RG_OPT_SHAPE, "shape", 0, "NAME=1x3x640x640", true, "shape of a model input"},
 	[RG_OPT_DIM] = {RG_OPT_DIM, "dim", 0, "NAME=N", true, "value of a named dimension (batch=4)"},
 	[RG_OPT_OUTPUT] = {RG_OPT_OUTPUT, "output", 'o', "FILE", false,
-			   "where it goes; a picture: .svg, .png, .pdf, .gp (the script), or - for the terminal"},
+			   "where it goes: a model, or a picture: .svg, .png, .pdf, .gp (the script), - for the terminal"},
 	[RG_OPT_OUTPUT_DIR] = {RG_OPT_OUTPUT_DIR, "output-dir", 0, "DIR", false,
 			   "folder for one .npy file an output"},
 	[RG_OPT_OP] = {RG_OPT_OP, "op", 0, "NAME", false,

@@ -19,6 +19,8 @@ int rg_inputs_make(const struct rg_graph *g, const struct rg_session_options *o,
 int rg_inputs_check_names(const struct rg_graph *g, const struct rg_session_options *o, struct rg_error *err);
 /* The file given for an input, type and shape as the file says. */
 int rg_inputs_read(const struct rg_value *input, const char *path, struct rg_tensor *out, struct rg_error *err);
+/* -EINVAL: its shape is not what the model declares of that input; the hint is the caller's. */
+int rg_inputs_check_shape(const struct rg_value *input, const struct rg_tensor *t, struct rg_error *err);
 void rg_inputs_free(struct rg_tensor *t, int n, const char **uses);
 
 #endif

@@ -28,26 +28,8 @@ void rg_session_defaults(struct rg_session_options *o)
 static int fits_declaration(const struct rg_value *v, const struct rg_tensor *t, const char *path,
 			    struct rg_error *err)
 {
-	bool fits = v->declared_rank < 0 || v->declared_rank == t->shape.rank;
-	char have[160], want[200] = "";
-	int at = 0;
-
-	for (int d = 0; fits && d < v->declared_rank; d++)
-		fits = v->declared[d].value < 0 || v->declared[d].value == t->shape.dim[d];
-	if (fits)
+	if (!rg_inputs_check_shape(v, t, err))
 		return 0;
-	for (int d = 0; d < v->declared_rank && at < (int)sizeof(want) - 24; d++) {
-		const struct rg_dim *n = &v->declared[d];
-
-		if (n->value >= 0)
-			at += snprintf(want + at, sizeof(want) - (size_t)at, "%s%lld", d ? "x" : "",
-				       (long long)n->value);
-		else
-			at += snprintf(want + at, sizeof(want) - (size_t)at, "%s%.16s", d ? "x" : "",
-				       n->symbol ? n->symbol : "?");
-	}
-	rg_error_set(err, -EINVAL, "input '%s' is %s, the file holds %s", v->name, want[0] ? want : "a scalar",
-		     rg_shape_text(have, &t->shape));
 	rg_error_hint(err, "give a file of that shape");
 	return rg_error_at(err, "%s", path);
 }

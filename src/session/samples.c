@@ -236,32 +236,14 @@ void rg_samples_drop(struct rg_tensor *t, int n)
 
 static int check_fits(const struct rg_value *v, const struct rg_tensor *t, struct rg_error *err)
 {
-	bool fits = v->declared_rank < 0 || v->declared_rank == t->shape.rank;
-	char have[160], want[200] = "";
-	int at = 0;
-
 	if (v->declared_dtype != RG_UNDEFINED && t->dtype != v->declared_dtype &&
 	    !(v->declared_dtype == RG_BF16 && t->dtype == RG_U16)) {
 		rg_error_set(err, -EINVAL, "input '%s' is %s, the file holds %s", v->name,
 			     rg_dtype_name(v->declared_dtype), rg_dtype_name(t->dtype));
 		return rg_error_hint(err, "convert it: numpy.load(...).astype('%s')", rg_dtype_name(v->declared_dtype));
 	}
-	for (int d = 0; fits && d < v->declared_rank; d++)
-		fits = v->declared[d].value < 0 || v->declared[d].value == t->shape.dim[d];
-	if (fits)
+	if (!rg_inputs_check_shape(v, t, err))
 		return 0;
-	for (int d = 0; d < v->declared_rank && at < (int)sizeof(want) - 24; d++) {
-		const struct rg_dim *n = &v->declared[d];
-
-		if (n->value >= 0)
-			at += snprintf(want + at, sizeof(want) - (size_t)at, "%s%lld", d ? "x" : "",
-				       (long long)n->value);
-		else
-			at += snprintf(want + at, sizeof(want) - (size_t)at, "%s%.16s", d ? "x" : "",
-				       n->symbol ? n->symbol : "?");
-	}
-	rg_error_set(err, -EINVAL, "input '%s' is %s, the file holds %s", v->name, want[0] ? want : "a scalar",
-		     rg_shape_text(have, &t->shape));
 	return rg_error_hint(err, "give files of that shape");
 }
 
